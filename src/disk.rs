@@ -1,0 +1,396 @@
+//! The only place that touches the file system.
+//!
+//! The local store asks a [`Disk`] for all it does to files, so that a test can put a disk under it
+//! that loses what was not synced, tears writes, runs full, or stops at the n-th call. What is
+//! assumed of a disk is what SQLite assumes: writing one sector does not damage its neighbours.
+//!
+//! Not here: any knowledge of what the files mean.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Deref;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use fs2::FileExt as _;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    Write,
+    /// A file that must not exist yet, for reading and writing.
+    CreateNew,
+    /// A file for reading and writing, made if it is not there.
+    OpenOrCreate,
+}
+
+/// What stands in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirEntry {
+    /// Its name, without the directory. Names that are not UTF-8 are left out of a listing.
+    pub name: String,
+    /// Whether it is a directory itself.
+    pub is_dir: bool,
+    /// Its length, zero for a directory.
+    pub bytes: u64,
+}
+
+/// A file system.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
+    /// Maps a file that nobody changes any more.
+    fn map(&self, path: &Path) -> io::Result<Mapping>;
+    /// Gives a file's length.
+    fn len(&self, path: &Path) -> io::Result<u64>;
+    /// Lists a directory, sorted by name.
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Makes a directory and those above it; one that exists is fine.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Renames a file, replacing what has the new name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Names the network file system that a path is on, if it is on one.
+    fn network_filesystem(&self, path: &Path) -> Option<String>;
+    /// Fills a buffer with random bytes.
+    fn random(&self, buffer: &mut [u8]) -> io::Result<()>;
+}
+
+/// An open file.
+pub trait DiskFile: fmt::Debug + Send + Sync {
+    /// Reads what is there, up to the buffer's length.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes some of the bytes and says how many.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Gives the file's length.
+    fn len(&self) -> io::Result<u64>;
+    /// Cuts the file, or lengthens it with zeros.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Makes the content durable, and what is needed to read it back.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Takes the exclusive lock on the file, unless another handle has it.
+    fn try_lock(&self) -> io::Result<bool>;
+    /// Gives the lock back.
+    fn unlock(&self) -> io::Result<()>;
+
+    /// Says whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Writes all the bytes: one `pwrite`, unless the system takes fewer.
+    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    bytes = &bytes[count..];
+                    offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads until the buffer is full or the file ends, and says how many bytes there were.
+    fn read_full_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// The bytes of an immutable file.
+pub struct Mapping(Box<dyn AsRef<[u8]> + Send + Sync>);
+
+impl Mapping {
+    /// Wraps bytes that stay as they are.
+    pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Mapping {
+        Mapping(Box::new(bytes))
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl fmt::Debug for Mapping {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Mapping({} bytes)", self.len())
+    }
+}
+
+/// Reads a whole file of at most `bytes_max`.
+pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let bytes = file.len()?;
+    if bytes > bytes_max {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{bytes} bytes long, expected at most {bytes_max}"),
+        ));
+    }
+    let mut content = vec![0; bytes as usize];
+    let filled = file.read_full_at(&mut content, 0)?;
+    content.truncate(filled);
+    Ok(content)
+}
+
+/// Puts a file under its final name, whole and durable, or not at all.
+///
+/// The bytes go to a name beside it first. A crash leaves the old file or the new one, and perhaps
+/// the one beside it.
+pub fn replace_file(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
+    let aside = aside(disk, path)?;
+    let written = (|| {
+        let file = disk.open(&aside, OpenMode::CreateNew)?;
+        file.write_all_at(content, 0)?;
+        file.sync_data()?;
+        disk.rename(&aside, path)
+    })();
+    if written.is_err() {
+        // Best effort: the error that counts is the one above.
+        let _ = disk.remove(&aside);
+    }
+    written?;
+    disk.sync_dir(path.parent().expect("a file stands in a directory"))
+}
+
+/// The ending of names that are not final yet.
+pub const ASIDE_SUFFIX: &str = ".tmp";
+
+/// Finds a name beside a path that nobody else uses.
+pub fn aside(disk: &dyn Disk, path: &Path) -> io::Result<std::path::PathBuf> {
+    let mut random = [0u8; 8];
+    disk.random(&mut random)?;
+    let name = path
+        .file_name()
+        .expect("a file has a name")
+        .to_string_lossy();
+    Ok(path.with_file_name(format!(
+        "{name}.{:016x}{ASIDE_SUFFIX}",
+        u64::from_le_bytes(random)
+    )))
+}
+
+/// The real file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsDisk;
+
+#[derive(Debug)]
+struct OsFile(File);
+
+impl Disk for OsDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => &mut options,
+            OpenMode::Write => options.write(true),
+            OpenMode::CreateNew => options.write(true).create_new(true),
+            OpenMode::OpenOrCreate => options.write(true).create(true).truncate(false),
+        };
+        Ok(Box::new(OsFile(options.open(path)?)))
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Mapping> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Mapping::new([]));
+        }
+        map_immutable(&file)
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
+        for found in walkdir::WalkDir::new(dir)
+            .min_depth(1)
+            .max_depth(1)
+            .sort_by_file_name()
+        {
+            let found = found?;
+            let Some(name) = found.file_name().to_str() else {
+                continue;
+            };
+            let is_dir = found.file_type().is_dir();
+            let bytes = if is_dir { 0 } else { found.metadata()?.len() };
+            entries.push(DirEntry {
+                name: name.to_owned(),
+                is_dir,
+                bytes,
+            });
+        }
+        Ok(entries)
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir_all(dir)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn network_filesystem(&self, path: &Path) -> Option<String> {
+        let path = fs::canonicalize(path).ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        network_mount(&mounts, &path)
+    }
+
+    fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(buffer).map_err(io::Error::other)
+    }
+}
+
+impl DiskFile for OsFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match fs2::FileExt::try_lock_exclusive(&self.0) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        fs2::FileExt::unlock(&self.0)
+    }
+}
+
+/// Maps a file into memory.
+#[allow(unsafe_code)]
+fn map_immutable(file: &File) -> io::Result<Mapping> {
+    // SAFETY: a mapping is sound while nobody shortens or rewrites the file under it. Only packs,
+    // indexes and snapshots are mapped: they are written aside, synced and renamed before the
+    // manifest names them, and from then on no code of ours opens them for writing; removing them
+    // leaves the mapping whole. Whoever maps compares the length with the manifest's first. A
+    // stranger who truncates such a file by hand can make a process fault, as with git and SQLite.
+    let map = unsafe { memmap2::Mmap::map(file)? };
+    Ok(Mapping::new(map))
+}
+
+/// Finds the mount that a path is on and names its type if that is a network file system.
+fn network_mount(mounts: &str, path: &Path) -> Option<String> {
+    const NETWORK: &[&str] = &[
+        "9p",
+        "afs",
+        "ceph",
+        "cifs",
+        "fuse.glusterfs",
+        "fuse.sshfs",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb3",
+        "smbfs",
+    ];
+    let mut best: Option<(usize, &str)> = None;
+    for line in mounts.lines() {
+        let (Some(mount), Some((_, rest))) = (line.split(' ').nth(4), line.split_once(" - "))
+        else {
+            continue;
+        };
+        let mount = mount.replace("\\040", " ");
+        let depth = Path::new(&mount).components().count();
+        if path.starts_with(&mount) && best.is_none_or(|(known, _)| depth >= known) {
+            best = Some((depth, rest.split(' ').next().unwrap_or_default()));
+        }
+    }
+    best.map(|(_, kind)| kind)
+        .filter(|kind| NETWORK.contains(kind))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_mount_decides_whether_a_path_is_on_a_network() {
+        let mounts = "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
+                      40 22 0:5 / /srv/my\\040share rw shared:1 - nfs4 host:/x rw\n\
+                      41 40 8:2 / /srv/my\\040share/local rw - xfs /dev/sdb rw\n";
+        let kind = |path: &str| network_mount(mounts, Path::new(path));
+        assert_eq!(kind("/home/a"), None);
+        assert_eq!(kind("/srv/my share/a"), Some("nfs4".to_owned()));
+        assert_eq!(kind("/srv/my share/local/a"), None);
+    }
+
+    #[test]
+    fn replacing_a_file_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        replace_file(&OsDisk, &path, b"one").unwrap();
+        replace_file(&OsDisk, &path, b"three").unwrap();
+        assert_eq!(read_file(&OsDisk, &path, 10).unwrap(), b"three");
+        assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1);
+        assert!(read_file(&OsDisk, &path, 4).is_err());
+    }
+
+    #[test]
+    fn a_lock_excludes_other_handles_until_it_is_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let one = OsDisk.open(&path, OpenMode::OpenOrCreate).unwrap();
+        let two = OsDisk.open(&path, OpenMode::OpenOrCreate).unwrap();
+        assert!(one.try_lock().unwrap());
+        assert!(!two.try_lock().unwrap());
+        one.unlock().unwrap();
+        assert!(two.try_lock().unwrap());
+    }
+}

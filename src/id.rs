@@ -1,0 +1,269 @@
+//! Names of objects: the kind, the id, and the prefix of an id that a person types.
+//!
+//! An id is BLAKE3 over `"<kind> <len>\0" + content`. The kind and the length are part of what is
+//! hashed, so an entry can never pass for a blob; compression is not, so it never touches an id.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// What an object is. The number is the one written on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// Raw bytes: a long string, an attachment.
+    Blob = 1,
+    /// One step of a conversation.
+    Entry = 2,
+    /// One commit of the memory tree.
+    Node = 3,
+    /// One thing that happened to a session.
+    Event = 4,
+    /// A session's metadata.
+    Session = 5,
+}
+
+impl Kind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Kind; 5] = [
+        Kind::Blob,
+        Kind::Entry,
+        Kind::Node,
+        Kind::Event,
+        Kind::Session,
+    ];
+
+    /// Gives the kind's name as it stands in an object's header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Blob => "blob",
+            Kind::Entry => "entry",
+            Kind::Node => "node",
+            Kind::Event => "event",
+            Kind::Session => "session",
+        }
+    }
+
+    /// Finds the kind with this number.
+    pub fn from_code(code: u8) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| *kind as u8 == code)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Kind> {
+        Kind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| Error::InvalidName {
+                what: "object kind",
+                name: name.to_owned(),
+                why: "expected one of blob, entry, node, event, session",
+            })
+    }
+}
+
+/// Gives the bytes that stand before an object's content when it is hashed or stored alone.
+pub fn header(kind: Kind, content_bytes: u64) -> Vec<u8> {
+    format!("{kind} {content_bytes}\0").into_bytes()
+}
+
+/// The name of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id([u8; Id::BYTES]);
+
+impl Id {
+    /// How many bytes an id has.
+    pub const BYTES: usize = 32;
+    /// How many hex digits an id has.
+    pub const DIGITS: usize = 2 * Id::BYTES;
+
+    /// Hashes an object's kind, length and content.
+    pub fn of(kind: Kind, content: &[u8]) -> Id {
+        let mut hasher = IdHasher::new(kind, content.len() as u64);
+        hasher.update(content);
+        hasher.finish()
+    }
+
+    /// Takes the bytes of an id as they are.
+    pub const fn from_bytes(bytes: [u8; Id::BYTES]) -> Id {
+        Id(bytes)
+    }
+
+    /// Takes the bytes of an id from a slice of exactly 32.
+    pub fn from_slice(bytes: &[u8]) -> Option<Id> {
+        bytes.try_into().ok().map(Id)
+    }
+
+    /// Gives the id's bytes.
+    pub const fn as_bytes(&self) -> &[u8; Id::BYTES] {
+        &self.0
+    }
+
+    /// Gives the first `digits` hex digits, 64 at the most.
+    pub fn short(&self, digits: usize) -> String {
+        let mut text = self.to_string();
+        text.truncate(digits);
+        text
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0u8; Id::DIGITS];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        out.pad(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Id({})", self.short(12))
+    }
+}
+
+impl FromStr for Id {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Id> {
+        let prefix = Prefix::from_str(text)?;
+        if prefix.digits != Id::DIGITS {
+            return Err(Error::InvalidName {
+                what: "object id",
+                name: text.to_owned(),
+                why: "expected 64 hex digits",
+            });
+        }
+        Ok(prefix.low)
+    }
+}
+
+/// Hashes content that arrives in pieces.
+pub struct IdHasher(blake3::Hasher);
+
+impl IdHasher {
+    /// Begins an object of this kind and length.
+    pub fn new(kind: Kind, content_bytes: u64) -> IdHasher {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&header(kind, content_bytes));
+        IdHasher(hasher)
+    }
+
+    /// Adds the next piece of content.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// Gives the id of all that was added.
+    pub fn finish(&self) -> Id {
+        Id(*self.0.finalize().as_bytes())
+    }
+}
+
+/// The first digits of an id: a range of ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    low: Id,
+    high: Id,
+    digits: usize,
+}
+
+impl Prefix {
+    /// How many digits a prefix needs at least.
+    pub const DIGITS_MIN: usize = 4;
+
+    /// Gives the smallest id with this prefix.
+    pub fn low(&self) -> &Id {
+        &self.low
+    }
+
+    /// Gives the largest id with this prefix.
+    pub fn high(&self) -> &Id {
+        &self.high
+    }
+
+    /// Says whether an id begins with this prefix.
+    pub fn matches(&self, id: &Id) -> bool {
+        self.low <= *id && *id <= self.high
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Prefix> {
+        let invalid = |why| Error::InvalidName {
+            what: "object id",
+            name: text.to_owned(),
+            why,
+        };
+        if !(Prefix::DIGITS_MIN..=Id::DIGITS).contains(&text.len()) {
+            return Err(invalid("expected 4 to 64 hex digits"));
+        }
+        let (mut low, mut high) = ([0u8; Id::BYTES], [0xffu8; Id::BYTES]);
+        for (place, digit) in text.bytes().enumerate() {
+            let value = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                b'A'..=b'F' => digit - b'A' + 10,
+                _ => return Err(invalid("expected hex digits only")),
+            };
+            let (shift, keep) = if place % 2 == 0 { (4, 0x0f) } else { (0, 0xf0) };
+            low[place / 2] |= value << shift;
+            high[place / 2] = (high[place / 2] & keep) | (value << shift);
+        }
+        Ok(Prefix {
+            low: Id(low),
+            high: Id(high),
+            digits: text.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_hash_of_header_and_content() {
+        let expected = *blake3::hash(b"blob 5\0hello").as_bytes();
+        assert_eq!(Id::of(Kind::Blob, b"hello"), Id::from_bytes(expected));
+        assert_ne!(Id::of(Kind::Entry, b"hello"), Id::from_bytes(expected));
+    }
+
+    #[test]
+    fn an_id_reads_back_from_its_digits() {
+        let id = Id::of(Kind::Blob, b"");
+        assert_eq!(id.to_string().parse::<Id>().unwrap(), id);
+        assert_eq!(id.to_string().to_uppercase().parse::<Id>().unwrap(), id);
+        assert!(id.short(63).parse::<Id>().is_err());
+    }
+
+    #[test]
+    fn a_prefix_of_odd_length_spans_sixteen_bytes_values() {
+        let prefix: Prefix = "abcde".parse().unwrap();
+        assert_eq!(prefix.low().short(6), "abcde0");
+        assert_eq!(prefix.high().short(6), "abcdef");
+        assert!(prefix.matches(&"abcde5".repeat(11)[..64].parse().unwrap()));
+    }
+
+    #[test]
+    fn bad_prefixes_are_refused() {
+        for text in ["", "abc", "xyz12", "abcdé", &"a".repeat(65)] {
+            assert!(text.parse::<Prefix>().is_err(), "{text}");
+        }
+    }
+}

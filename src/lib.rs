@@ -1,0 +1,8 @@
+//! sapwood: a content-addressable object store for agent conversations and memory.
+
+pub mod codec;
+pub mod disk;
+pub mod error;
+pub mod id;
+pub mod object;
+pub mod store;

@@ -1,0 +1,180 @@
+//! What everything above depends on: a place that keeps objects and refs.
+//!
+//! A [`Store`] gives [`Snapshot`]s, which never change, and takes [`Transaction`]s, which happen
+//! whole or not at all. Local disk ([`local`]) and memory ([`memory`]) are behind the same traits.
+//!
+//! Invariants, kept by every store:
+//! - a ref or an object never points to an object that the store does not have;
+//! - the content that `get` returns hashes to the id that was asked for;
+//! - a snapshot is a prefix of what was committed, of all refs and objects alike.
+
+pub mod local;
+pub mod memory;
+mod reference;
+mod transaction;
+
+use std::fmt;
+use std::ops::{ControlFlow, Deref, Range};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind, Prefix};
+
+pub use crate::object::NewObject;
+pub use reference::{RefName, RefValue, SYMBOLIC_DEPTH_MAX, resolve};
+pub use transaction::{Expected, Operation, OperationRecord, RefMove, RefUpdate, Transaction};
+
+/// The largest object, in bytes of content.
+pub const OBJECT_BYTES_MAX: u64 = 2 << 30;
+
+/// When a transaction is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// After it, and all that it observed, is on disk.
+    #[default]
+    Full,
+    /// Before that; the sync follows within a second and at close. A killed process loses nothing;
+    /// a power cut may lose the last moments, never the consistency.
+    Relaxed,
+}
+
+/// Keeps objects and refs.
+pub trait Store: fmt::Debug + Send + Sync {
+    /// Fixes what has been committed up to now.
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>>;
+
+    /// Commits what `plan` makes of the current state, whole or not at all.
+    ///
+    /// The plan sees the state that its transaction will follow, and may be called again when
+    /// somebody else was faster. It must not call the store.
+    fn commit(
+        &self,
+        durability: Durability,
+        plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
+    ) -> Result<()>;
+
+    /// Stores a blob of known length without holding it in memory, durably, and gives its id.
+    fn put_blob(&self, source: &mut dyn std::io::Read, bytes: u64) -> Result<Id>;
+
+    /// Stores an object alone, durably, outside any transaction: for plumbing.
+    fn put_alone(&self, object: &NewObject) -> Result<()>;
+
+    /// Makes everything durable that was committed through this handle.
+    fn sync(&self) -> Result<()>;
+}
+
+/// What was committed up to some moment.
+pub trait Snapshot: Send + Sync {
+    /// Reads an object, checked against its id.
+    fn get(&self, id: &Id) -> Result<Option<Stored>>;
+
+    /// Gives the kind of each object, where it is in the store.
+    fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>>;
+
+    /// Gives what is known of an object's place in the history, without its body.
+    fn topology(&self, id: &Id) -> Result<Option<Topology>>;
+
+    /// Lists up to `limit` ids that begin with a prefix, in order.
+    fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>>;
+
+    /// Visits every object once, in no promised order, until told to stop.
+    fn for_each(
+        &self,
+        visit: &mut dyn FnMut(&Id, &Topology) -> Result<ControlFlow<()>>,
+    ) -> Result<()>;
+
+    /// Reads one ref, not following symbolic ones.
+    fn reference(&self, name: &RefName) -> Result<Option<RefValue>>;
+
+    /// Lists the refs whose name begins with `prefix`, sorted by name.
+    fn references(&self, prefix: &str) -> Result<Vec<(RefName, RefValue)>>;
+
+    /// Visits the operations, newest first, until told to stop.
+    fn operations(
+        &self,
+        visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
+    ) -> Result<()>;
+
+    /// Follows first parents from `from` (included), up to `limit` ids.
+    fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {
+        let mut path = Vec::new();
+        let mut next = Some(*from);
+        while let Some(id) = next
+            && path.len() < limit
+        {
+            let topology = self.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+            path.push(id);
+            next = topology.parents.first().copied();
+        }
+        Ok(path)
+    }
+}
+
+/// An object as read: its kind and its content.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The kind.
+    pub kind: Kind,
+    /// The content, without the header.
+    pub content: Content,
+}
+
+/// Bytes that may be part of a larger shared buffer.
+#[derive(Clone)]
+pub struct Content {
+    buffer: Arc<Vec<u8>>,
+    range: Range<usize>,
+}
+
+impl Content {
+    /// Takes part of a shared buffer.
+    ///
+    /// # Panics
+    /// If the range is not within the buffer.
+    pub fn part(buffer: Arc<Vec<u8>>, range: Range<usize>) -> Content {
+        assert!(
+            range.start <= range.end && range.end <= buffer.len(),
+            "range within the buffer"
+        );
+        Content { buffer, range }
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Content {
+        let range = 0..bytes.len();
+        Content {
+            buffer: Arc::new(bytes),
+            range,
+        }
+    }
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Content({} bytes)", self.range.len())
+    }
+}
+
+/// An object's place in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// The kind.
+    pub kind: Kind,
+    /// An entry's or event's type; empty for the other kinds.
+    pub label: Arc<str>,
+    /// What it follows: an entry's or node's parents, an event's priors.
+    pub parents: Vec<Id>,
+    /// Milliseconds since 1970; zero for a blob.
+    pub time: i64,
+    /// How many first parents lie before it.
+    pub depth: u64,
+}

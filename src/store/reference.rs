@@ -1,0 +1,196 @@
+//! Names and values of refs.
+//!
+//! A name is a path such as `HEAD` or `sessions/<sid>/heads/<branch>`. What follows `heads/`,
+//! `memory/` or `labels/` is one name, whatever slashes it holds: `architect` and
+//! `architect/deeper` live side by side.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::store::Snapshot;
+
+/// How many symbolic refs are followed before giving up.
+pub const SYMBOLIC_DEPTH_MAX: usize = 5;
+
+/// The longest name, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// A ref's name, checked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RefName(String);
+
+impl RefName {
+    /// The store's own HEAD: the current session of a person at a terminal.
+    pub fn head() -> RefName {
+        RefName("HEAD".to_owned())
+    }
+
+    /// Checks a name.
+    pub fn new(name: impl Into<String>) -> Result<RefName> {
+        let name = name.into();
+        match fault(&name) {
+            Some(why) => Err(Error::InvalidName {
+                what: "ref name",
+                name,
+                why,
+            }),
+            None => Ok(RefName(name)),
+        }
+    }
+
+    /// Names a ref of a session: `meta`, `HEAD`, `tip`, `events`, `heads/main`, ….
+    pub fn of_session(session: &str, rest: &str) -> Result<RefName> {
+        if session.contains('/') {
+            return Err(Error::InvalidName {
+                what: "session id",
+                name: session.to_owned(),
+                why: "it holds a slash",
+            });
+        }
+        RefName::new(format!("sessions/{session}/{rest}"))
+    }
+
+    /// Gives the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Gives the session's id and the rest, for a ref of a session.
+    pub fn session(&self) -> Option<(&str, &str)> {
+        self.0.strip_prefix("sessions/")?.split_once('/')
+    }
+
+    /// Gives the kind of object that this ref must point to, where its place prescribes one.
+    pub fn target_kind(&self) -> Option<Kind> {
+        let (_, rest) = self.session()?;
+        match rest.split_once('/').map_or(rest, |(class, _)| class) {
+            "meta" => Some(Kind::Session),
+            "tip" | "heads" | "labels" => Some(Kind::Entry),
+            "events" => Some(Kind::Event),
+            "memory" => Some(Kind::Node),
+            _ => None,
+        }
+    }
+}
+
+/// Says what is wrong with a ref's name, if anything is.
+fn fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("it is empty");
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Some("it is longer than 1024 bytes");
+    }
+    if name.starts_with('/') {
+        return Some("it begins with a slash");
+    }
+    if name.chars().any(char::is_control) {
+        return Some("it holds a control character");
+    }
+    if name.contains("..") {
+        return Some("it holds '..'");
+    }
+    if name.contains("@{") {
+        return Some("it holds '@{'");
+    }
+    for part in name.split('/') {
+        if part.is_empty() {
+            return Some("it holds an empty part");
+        }
+        if part == "." {
+            return Some("it holds the part '.'");
+        }
+        if part.ends_with(".lock") {
+            return Some("a part ends in '.lock'");
+        }
+    }
+    None
+}
+
+impl fmt::Display for RefName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(&self.0)
+    }
+}
+
+impl FromStr for RefName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<RefName> {
+        RefName::new(name)
+    }
+}
+
+/// What a ref holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefValue {
+    /// An object.
+    Id(Id),
+    /// Another ref, which may be missing: an unborn branch.
+    Symbolic(RefName),
+}
+
+impl fmt::Display for RefValue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefValue::Id(id) => id.fmt(out),
+            RefValue::Symbolic(name) => write!(out, "ref: {name}"),
+        }
+    }
+}
+
+/// Follows symbolic refs to the last name, and gives the id there if that ref exists.
+pub fn resolve(snapshot: &dyn Snapshot, name: &RefName) -> Result<(RefName, Option<Id>)> {
+    let mut current = name.clone();
+    for _ in 0..=SYMBOLIC_DEPTH_MAX {
+        match snapshot.reference(&current)? {
+            None => return Ok((current, None)),
+            Some(RefValue::Id(id)) => return Ok((current, Some(id))),
+            Some(RefValue::Symbolic(next)) => current = next,
+        }
+    }
+    Err(Error::SymbolicDepth {
+        name: name.to_string(),
+        depth_max: SYMBOLIC_DEPTH_MAX,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_spaces_slashes_and_any_utf8() {
+        for name in [
+            "HEAD",
+            "sessions/s1/heads/The Architect",
+            "sessions/s1/heads/über/日本",
+        ] {
+            RefName::new(name).unwrap();
+        }
+    }
+
+    #[test]
+    fn names_that_could_leave_their_place_are_refused() {
+        let bad = [
+            "", "/", "/HEAD", "a//b", "a/", "a/../b", "..", "a..b", "./a", "a/.", "a\0b", "a\nb",
+            "a\u{7f}", "a.lock", "a.lock/b", "a@{1}",
+        ];
+        for name in bad.into_iter().map(str::to_owned).chain(["x".repeat(1025)]) {
+            assert!(RefName::new(name.clone()).is_err(), "{name:?}");
+        }
+        assert!(RefName::of_session("a/b", "meta").is_err());
+    }
+
+    #[test]
+    fn the_place_of_a_ref_says_what_it_points_to() {
+        let kind = |name: &str| RefName::new(name).unwrap().target_kind();
+        assert_eq!(kind("HEAD"), None);
+        assert_eq!(kind("sessions/s/HEAD"), None);
+        assert_eq!(kind("sessions/s/meta"), Some(Kind::Session));
+        assert_eq!(kind("sessions/s/heads/a/b"), Some(Kind::Entry));
+        assert_eq!(kind("sessions/s/memory/root"), Some(Kind::Node));
+    }
+}

@@ -1,0 +1,187 @@
+//! What a store is asked to commit, and the checks that every store makes of it.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::object::NewObject;
+use crate::store::{RefName, RefValue, Snapshot};
+
+/// New objects and ref updates that happen together or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Transaction {
+    /// The objects, in an order in which links may point backwards or forwards.
+    pub objects: Vec<NewObject>,
+    /// The ref updates, each name at most once.
+    pub refs: Vec<RefUpdate>,
+    /// What the operations log says of it; `None` for a plain append.
+    pub operation: Option<Operation>,
+}
+
+/// One move of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefUpdate {
+    /// The ref.
+    pub name: RefName,
+    /// What it must be before.
+    pub expected: Expected,
+    /// What it is afterwards; `None` deletes it.
+    pub new: Option<RefValue>,
+}
+
+/// What a ref must be for an update to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Anything, or missing.
+    Any,
+    /// Missing.
+    Missing,
+    /// Exactly this value.
+    Is(RefValue),
+}
+
+/// Who did what, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Milliseconds since 1970.
+    pub time: i64,
+    /// Who did it.
+    pub actor: String,
+    /// The command, as a person would type it.
+    pub command: String,
+}
+
+/// An operation with all the ref moves it made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationRecord {
+    /// Its place in the log, from 1.
+    pub number: u64,
+    /// Who did what, and when.
+    pub operation: Operation,
+    /// Every ref it moved.
+    pub moves: Vec<RefMove>,
+}
+
+/// What a ref was and what it became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefMove {
+    /// The ref.
+    pub name: RefName,
+    /// The value before; `None` if it was missing.
+    pub old: Option<RefValue>,
+    /// The value after; `None` if it was deleted.
+    pub new: Option<RefValue>,
+}
+
+impl Transaction {
+    /// Drops objects that the snapshot has, checks the rest, and gives the moves to make.
+    ///
+    /// No link or ref may point to an object that is neither in the snapshot nor in the transaction,
+    /// every ref must be where it is expected, and a branch must point to an entry.
+    pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
+        self.drop_known(snapshot)?;
+        let new: HashMap<Id, Kind> = self
+            .objects
+            .iter()
+            .map(|object| (object.id, object.kind))
+            .collect();
+        self.check_links(snapshot, &new)?;
+        self.moves(snapshot, &new)
+    }
+
+    fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
+        let ids: Vec<Id> = self.objects.iter().map(|object| object.id).collect();
+        let known = snapshot.kinds(&ids)?;
+        let mut seen = HashSet::new();
+        let mut place = 0;
+        self.objects.retain(|object| {
+            let keep = known[place].is_none() && seen.insert(object.id);
+            place += 1;
+            keep
+        });
+        Ok(())
+    }
+
+    fn check_links(&self, snapshot: &dyn Snapshot, new: &HashMap<Id, Kind>) -> Result<()> {
+        let mut outside = Vec::new();
+        for object in &self.objects {
+            let links = object.links.iter().filter(|link| !new.contains_key(link));
+            outside.extend(links.map(|link| (object.id, *link)));
+        }
+        let targets: Vec<Id> = outside.iter().map(|(_, target)| *target).collect();
+        for ((from, target), kind) in outside.into_iter().zip(snapshot.kinds(&targets)?) {
+            if kind.is_none() {
+                return Err(Error::Dangling {
+                    from: from.to_string(),
+                    target,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn moves(&self, snapshot: &dyn Snapshot, new: &HashMap<Id, Kind>) -> Result<Vec<RefMove>> {
+        let mut names = HashSet::new();
+        let mut moves = Vec::with_capacity(self.refs.len());
+        for update in &self.refs {
+            if !names.insert(&update.name) {
+                return Err(Error::InvalidName {
+                    what: "ref update",
+                    name: update.name.to_string(),
+                    why: "a transaction moves a ref at most once",
+                });
+            }
+            let old = snapshot.reference(&update.name)?;
+            check_expected(update, old.as_ref())?;
+            if let Some(RefValue::Id(target)) = &update.new {
+                let kind = match new.get(target) {
+                    Some(kind) => Some(*kind),
+                    None => snapshot.kinds(&[*target])?[0],
+                };
+                check_target(&update.name, *target, kind)?;
+            }
+            if old != update.new {
+                moves.push(RefMove {
+                    name: update.name.clone(),
+                    old,
+                    new: update.new.clone(),
+                });
+            }
+        }
+        Ok(moves)
+    }
+}
+
+fn check_expected(update: &RefUpdate, found: Option<&RefValue>) -> Result<()> {
+    let wanted = match &update.expected {
+        Expected::Any => return Ok(()),
+        Expected::Missing => None,
+        Expected::Is(value) => Some(value),
+    };
+    if wanted == found {
+        return Ok(());
+    }
+    let say = |value: Option<&RefValue>| value.map_or("nothing".to_owned(), ToString::to_string);
+    Err(Error::RefConflict {
+        name: update.name.to_string(),
+        expected: say(wanted),
+        found: say(found),
+    })
+}
+
+fn check_target(name: &RefName, target: Id, kind: Option<Kind>) -> Result<()> {
+    let Some(kind) = kind else {
+        return Err(Error::Dangling {
+            from: format!("ref '{name}'"),
+            target,
+        });
+    };
+    match name.target_kind() {
+        Some(expected) if expected != kind => Err(Error::WrongKind {
+            id: target,
+            expected: expected.name(),
+            found: kind.name(),
+        }),
+        _ => Ok(()),
+    }
+}
