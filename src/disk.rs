@@ -13,8 +13,6 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use fs2::FileExt as _;
-
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
