@@ -1,1 +1,25 @@
-fn main() {}
+//! The command line of sapwood: reads arguments, calls the library, prints what it says.
+//!
+//! Nothing is decided here that the library could decide. What belongs to a person at a terminal
+//! is here and nowhere else: the environment, the home directory, colour, hints and exit codes.
+
+mod args;
+mod failure;
+mod open;
+mod output;
+mod plumbing;
+mod quote;
+mod range;
+mod stub;
+mod style;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match args::Arguments::try_parse() {
+        Ok(arguments) => args::run(arguments),
+        Err(error) => failure::usage(&error),
+    }
+}

@@ -1,0 +1,136 @@
+//! The arguments: what every command takes, and which commands there are.
+//!
+//! Help, man pages and completions are made from this definition; docs/CLI.md is held against it
+//! by the test below.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::{self, Answer, Failure};
+use crate::open::Context;
+use crate::output::Output;
+use crate::plumbing::*;
+
+/// A content-addressable object store for agent conversations and memory
+#[derive(Parser)]
+#[command(
+    name = "sapwood",
+    version,
+    max_term_width = 80,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "\
+The store is the one that --store names, else $SAPWOOD_DIR, else the nearest
+.sapwood here or above, else ~/.sapwood, which is created on first write.
+
+Exit codes: 0 done, 1 no or missing, 2 usage, 3 bad request, 4 lost a race,
+5 lock timeout, 6 corruption, 7 input or output.
+
+Examples:
+  sapwood init
+  echo '{\"role\":\"user\",\"content\":\"hello\"}' | sapwood append --stdin
+  sapwood rev-list main
+  sapwood cat-file -p main"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Use the store at this path
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) store: Option<PathBuf>,
+    /// Run as if started in this directory
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print JSON, also for errors
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Colour the output; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    pub(crate) color: Color,
+    /// Print nothing that was not asked for
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// When to colour the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What a listing command takes.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Listing {
+    /// End each item with a NUL byte instead of a newline
+    #[arg(short = 'z')]
+    pub(crate) null: bool,
+}
+
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $variant:ident => $module:ident,)*) => {
+        /// All commands.
+        #[derive(Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $variant($module::Args),)*
+        }
+
+        fn dispatch(command: Command, context: &mut Context) -> Result<Answer, Failure> {
+            match command {
+                $(Command::$variant(args) => $module::run(args, context),)*
+            }
+        }
+    };
+}
+
+commands! {
+    Init => init,
+    Append => append,
+    HashObject => hash_object,
+    CatFile => cat_file,
+    RevParse => rev_parse,
+    RevList => rev_list,
+    MergeBase => merge_base,
+    UpdateRef => update_ref,
+    SymbolicRef => symbolic_ref,
+    ForEachRef => for_each_ref,
+    PackRefs => pack_refs,
+    Reflog => reflog,
+    Op => op,
+    CountObjects => count_objects,
+    Repack => repack,
+    Unpack => unpack,
+    VerifyPack => verify_pack,
+    Fsck => fsck,
+    Completions => completions,
+    Man => man,
+}
+
+/// Runs a command and turns how it went into an exit code.
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
+    let global = arguments.global.clone();
+    let outcome = Context::new(global.clone(), Output::new(&global)).and_then(|mut context| {
+        let answer = dispatch(arguments.command, &mut context)?;
+        context.output.flush()?;
+        Ok(answer)
+    });
+    match outcome {
+        Ok(answer) => ExitCode::from(answer as u8),
+        Err(failure) => failure::report(&failure, &global),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! The one place that says what a person sees of a failure: message, hint and exit code.
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use anstyle::Style;
+use sapwood::codec::Value;
+use sapwood::error::Error;
+
+use crate::args::Global;
+use crate::output::{self, Stream};
+use crate::style;
+
+/// How a command that did not fail ended; the number is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Done, found, true.
+    Yes = 0,
+    /// No match, missing, false.
+    No = 1,
+}
+
+/// How a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library refused.
+    Library(Error),
+    /// The arguments make no sense together.
+    Usage(String),
+    /// What was asked for can't be done.
+    Request {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// What was named is not there.
+    Missing(String),
+    /// So many errors were found in a store that was to be checked.
+    Damaged(usize),
+    /// Standard input could not be read.
+    Input(io::Error),
+    /// Standard output could not be written.
+    Output(io::Error),
+    /// A line of the input failed.
+    Line {
+        /// Which one, from 1.
+        number: u64,
+        /// How.
+        cause: Box<Failure>,
+    },
+}
+
+const MISSING: u8 = 1;
+const USAGE: u8 = 2;
+const REQUEST: u8 = 3;
+const RACE: u8 = 4;
+const LOCKED: u8 = 5;
+const CORRUPT: u8 = 6;
+const IO: u8 = 7;
+
+impl Failure {
+    /// Refuses a request.
+    pub(crate) fn request(message: impl Into<String>) -> Failure {
+        Failure::Request {
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds the number of the input line that failed.
+    pub(crate) fn on_line(self, number: u64) -> Failure {
+        Failure::Line {
+            number,
+            cause: Box::new(self),
+        }
+    }
+
+    /// Says whether nobody reads our output any more, which is no failure.
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Failure::Output(error) if error.kind() == ErrorKind::BrokenPipe)
+    }
+
+    /// Gives the failure's name in JSON, its exit code, and what to do about it.
+    fn explain(&self) -> (&'static str, u8, Option<String>) {
+        match self {
+            Failure::Library(error) => explain(error),
+            Failure::Usage(_) => ("usage", USAGE, Some("see --help".to_owned())),
+            Failure::Request { hint, .. } => ("bad-request", REQUEST, hint.clone()),
+            Failure::Missing(_) => ("missing", MISSING, None),
+            Failure::Damaged(_) => (
+                "corrupt",
+                CORRUPT,
+                Some("nothing was changed; keep a copy before any repair".to_owned()),
+            ),
+            Failure::Input(_) | Failure::Output(_) => ("io", IO, None),
+            Failure::Line { cause, .. } => cause.explain(),
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Failure::Library(error) => error.to_string(),
+            Failure::Usage(message) | Failure::Missing(message) => message.clone(),
+            Failure::Request { message, .. } => message.clone(),
+            Failure::Damaged(1) => "the store has 1 error".to_owned(),
+            Failure::Damaged(count) => format!("the store has {count} errors"),
+            Failure::Input(error) => format!("cannot read standard input: {error}"),
+            Failure::Output(error) => format!("cannot write standard output: {error}"),
+            Failure::Line { number, cause } => format!("line {number}: {}", cause.message()),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Library(error)
+    }
+}
+
+fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
+    let (name, exit, hint) = match error {
+        Error::Io { source, .. } => ("io", IO, io_hint(source)),
+        Error::NotAStore { .. } => (
+            "not-a-store",
+            REQUEST,
+            "make one with 'sapwood init', or name another with --store",
+        ),
+        Error::UnsupportedFormat { .. } => (
+            "unsupported-format",
+            REQUEST,
+            "a newer sapwood wrote it; nothing was changed",
+        ),
+        Error::Corrupt { .. } => (
+            "corrupt",
+            CORRUPT,
+            "'sapwood fsck' lists all damage; nothing was changed",
+        ),
+        Error::InvalidObject { .. } => ("invalid-object", REQUEST, ""),
+        Error::ObjectMissing { .. } => ("object-missing", MISSING, ""),
+        Error::WrongKind { .. } => ("wrong-kind", REQUEST, ""),
+        Error::RevisionUnknown { .. } => (
+            "revision-unknown",
+            MISSING,
+            "'sapwood for-each-ref' lists the names there are",
+        ),
+        Error::Ambiguous { candidates, .. } => return ambiguous(candidates),
+        Error::InvalidName { .. } => ("invalid-name", REQUEST, ""),
+        Error::Dangling { .. } => ("dangling", REQUEST, "store the object first"),
+        Error::RefConflict { .. } => (
+            "ref-conflict",
+            RACE,
+            "someone else moved it; look again and retry",
+        ),
+        Error::SymbolicDepth { .. } => (
+            "symbolic-depth",
+            REQUEST,
+            "'sapwood symbolic-ref' shows and sets where each leads",
+        ),
+        Error::TooLarge { .. } => ("too-large", REQUEST, ""),
+        Error::LockTimeout { .. } => (
+            "lock-timeout",
+            LOCKED,
+            "wait for that process to finish, then retry",
+        ),
+        Error::OutcomeUnknown { .. } => (
+            "outcome-unknown",
+            IO,
+            "check the disk, then look whether it is there before retrying",
+        ),
+        Error::HandleDead { .. } => ("handle-dead", IO, "check the disk, then run it again"),
+        Error::ReadOnly { .. } => ("read-only", IO, "the file system can only be read"),
+        Error::NetworkFilesystem { .. } => (
+            "network-filesystem",
+            REQUEST,
+            "locks and syncs may not hold there; SAPWOOD_ALLOW_NETWORK=1 forces it",
+        ),
+        _ => ("error", REQUEST, ""),
+    };
+    (
+        name,
+        exit,
+        Some(hint.to_owned()).filter(|hint| !hint.is_empty()),
+    )
+}
+
+fn io_hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        ErrorKind::StorageFull => "the disk is full; nothing that was acknowledged is lost",
+        ErrorKind::PermissionDenied => "check who owns the file, and its permissions",
+        ErrorKind::ReadOnlyFilesystem => "the file system can only be read",
+        _ => "",
+    }
+}
+
+fn ambiguous(candidates: &[sapwood::id::Id]) -> (&'static str, u8, Option<String>) {
+    let mut hint = "type more digits; candidates are:".to_owned();
+    for id in candidates {
+        hint.push_str("\n  ");
+        hint.push_str(&id.short(16));
+    }
+    ("ambiguous", REQUEST, Some(hint))
+}
+
+/// Says on stderr what failed, and gives the exit code.
+pub(crate) fn report(failure: &Failure, global: &Global) -> ExitCode {
+    if failure.is_broken_pipe() {
+        return ExitCode::SUCCESS;
+    }
+    let (name, exit, hint) = failure.explain();
+    let color = output::is_colored(global.color, Stream::Err);
+    say(
+        name,
+        &failure.message(),
+        hint.as_deref(),
+        exit,
+        global.json,
+        color,
+    );
+    ExitCode::from(exit)
+}
+
+/// Says what is wrong with the arguments, or prints the help or version that they ask for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os()
+        .skip(1)
+        .any(|argument| argument == "--json");
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let (message, hint) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let message = message.trim_start_matches("error: ").trim();
+        let hint = hint.lines().find(|line| line.starts_with("Usage:"));
+        say("usage", message, hint, USAGE, true, false);
+        return ExitCode::from(USAGE);
+    }
+    // A broken pipe is all that can go wrong here, and it is no failure.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
+}
+
+fn say(name: &str, message: &str, hint: Option<&str>, exit: u8, json: bool, color: bool) {
+    let mut text = Vec::new();
+    if json {
+        let value = output::object([
+            ("error", name.into()),
+            ("message", message.into()),
+            ("hint", hint.map_or(Value::Null, Value::from)),
+            ("exit", i64::from(exit).into()),
+        ]);
+        sapwood::codec::json::write(&value, &mut text);
+        text.push(b'\n');
+    } else {
+        let paint = |style: Style, word| output::painted(style, word, color);
+        text = format!("{}: {message}\n", paint(style::ERROR, "error")).into_bytes();
+        if let Some(hint) = hint {
+            text.extend(format!("{}: {hint}\n", paint(style::HINT, "hint")).into_bytes());
+        }
+    }
+    // With stderr gone there is nobody left to tell.
+    let _ = io::stderr().lock().write_all(&text);
+}

@@ -1,0 +1,148 @@
+//! What is printed: buffered lines, JSON lines, colour.
+//!
+//! Data goes to stdout, chatter to stderr. A reader that goes away is no failure.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use sapwood::codec::{Value, json};
+
+use crate::args::{Color, Global, Listing};
+use crate::failure::Failure;
+
+/// The version of the shapes that `--json` prints; the field `v` of each.
+const SHAPE_VERSION: i64 = 1;
+
+/// One of the two streams that can be coloured.
+#[derive(Clone, Copy)]
+pub(crate) enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Standard output, as the flags want it.
+pub(crate) struct Output {
+    /// Whether to print JSON.
+    pub(crate) json: bool,
+    color: bool,
+    quiet: bool,
+    end: u8,
+    buffer: Vec<u8>,
+    stream: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    /// Takes hold of standard output.
+    pub(crate) fn new(global: &Global) -> Output {
+        Output {
+            json: global.json,
+            color: is_colored(global.color, Stream::Out),
+            quiet: global.quiet,
+            end: b'\n',
+            buffer: Vec::new(),
+            stream: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+        }
+    }
+
+    /// Ends items as the listing flags say.
+    pub(crate) fn list(&mut self, listing: Listing) {
+        self.end = if listing.null { 0 } else { b'\n' };
+    }
+
+    /// Prints one item of a listing.
+    pub(crate) fn item(&mut self, text: impl Display) -> Result<(), Failure> {
+        write!(self.stream, "{text}").map_err(Failure::Output)?;
+        self.bytes(&[self.end])
+    }
+
+    /// Prints one JSON object on a line.
+    pub(crate) fn record<const N: usize>(
+        &mut self,
+        fields: [(&'static str, Value); N],
+    ) -> Result<(), Failure> {
+        self.value(&object(
+            [("v", Value::from(SHAPE_VERSION))]
+                .into_iter()
+                .chain(fields),
+        ))
+    }
+
+    /// Prints a JSON value on a line.
+    fn value(&mut self, value: &Value) -> Result<(), Failure> {
+        self.buffer.clear();
+        json::write(value, &mut self.buffer);
+        self.buffer.push(b'\n');
+        self.stream.write_all(&self.buffer).map_err(Failure::Output)
+    }
+
+    /// Prints bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stream.write_all(bytes).map_err(Failure::Output)
+    }
+
+    /// Hands everything on to the reader.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.stream.flush().map_err(Failure::Output)
+    }
+
+    /// Says something on stderr that is not data.
+    pub(crate) fn note(&mut self, text: impl Display) {
+        if !self.quiet {
+            // With stderr gone there is nobody left to tell.
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// Says whether only what was asked for is to be printed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Colours a text if colours are wanted.
+    pub(crate) fn paint(&self, style: impl Into<Style>, text: impl Display) -> String {
+        painted(style.into(), text, self.color)
+    }
+}
+
+/// Builds a JSON object.
+pub(crate) fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    let fields = fields.into_iter();
+    Value::Map(
+        fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
+}
+
+/// Gives a count as a JSON number.
+pub(crate) fn count(number: impl TryInto<i64>) -> Value {
+    Value::Integer(number.try_into().unwrap_or(i64::MAX))
+}
+
+/// Gives anything printable as a JSON string, or null.
+pub(crate) fn text(content: Option<impl Display>) -> Value {
+    content.map_or(Value::Null, |content| Value::Text(content.to_string()))
+}
+
+/// Says whether a stream is to be coloured.
+pub(crate) fn is_colored(color: Color, stream: Stream) -> bool {
+    match (color, stream) {
+        (Color::Always, _) => true,
+        (Color::Never, _) => false,
+        (Color::Auto, Stream::Out) => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+        (Color::Auto, Stream::Err) => AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+    }
+}
+
+/// Puts a text between the codes of a style, or leaves it plain.
+pub(crate) fn painted(style: Style, text: impl Display, color: bool) -> String {
+    if color {
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_string()
+    }
+}

@@ -1,0 +1,32 @@
+//! `sapwood completions`
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::args::Arguments;
+use crate::failure::{Answer, Failure};
+use crate::open::Context;
+
+/// Print the completions for a shell
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sapwood completions bash > ~/.local/share/bash-completion/completions/sapwood
+  sapwood completions fish > ~/.config/fish/completions/sapwood.fish")]
+pub(crate) struct Args {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        args.shell,
+        &mut Arguments::command(),
+        "sapwood",
+        &mut script,
+    );
+    context.output.bytes(&script)?;
+    Ok(Answer::Yes)
+}
