@@ -1,3 +1,5 @@
 //! Behaviour, from outside.
 
+mod crash;
 mod sim;
+mod support;

@@ -162,6 +162,11 @@ impl Pack {
         Ok(self.index.position(row)?.kind)
     }
 
+    /// Gives where a row's object is.
+    pub(crate) fn position(&self, row: u32) -> Result<Position> {
+        self.index.position(row)
+    }
+
     /// Adds up to `limit` ids that begin with a prefix, in order.
     pub(crate) fn prefix(&self, prefix: &Prefix, limit: usize, ids: &mut Vec<Id>) -> Result<()> {
         self.index.prefix(prefix, limit, ids)

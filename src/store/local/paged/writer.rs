@@ -165,6 +165,15 @@ impl PagedWriter {
         Ok(bytes)
     }
 
+    /// Seals the file, gives it its final name, durably, and says how long it is.
+    pub(crate) fn finish_durably(self, magic: &Magic, version: u32, path: &Path) -> Result<u64> {
+        let disk = Arc::clone(&self.file.disk);
+        let bytes = self.finish(magic, version, path)?;
+        let dir = path.parent().expect("a file stands in a directory");
+        disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        Ok(bytes)
+    }
+
     fn end_page(&mut self) -> Result<()> {
         if self.page.is_empty() {
             return Ok(());
