@@ -4,6 +4,7 @@
 //! `memory/` or `labels/` is one name, whatever slashes it holds: `architect` and
 //! `architect/deeper` live side by side.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -107,6 +108,12 @@ fn fault(name: &str) -> Option<&'static str> {
         }
     }
     None
+}
+
+impl Borrow<str> for RefName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for RefName {

@@ -1,3 +1,6 @@
 //! Behaviour, from outside.
 
 mod cli;
+mod crash;
+mod sim;
+mod support;

@@ -6,19 +6,16 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::stub::{LocalStore, Options};
 use sapwood::disk::{Disk, OsDisk};
 use sapwood::error::Error;
 use sapwood::id::Id;
 use sapwood::repo::{self, Place, Repo};
 use sapwood::store::Operation;
+use sapwood::store::local::{LocalStore, Options, STORE_DIR_NAME};
 
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::Output;
-
-/// The name of a store's directory.
-pub(crate) const DIRECTORY: &str = ".sapwood";
 
 /// The file that a store has and nothing else.
 const MARK: &str = "format";
@@ -127,7 +124,7 @@ impl Context {
     /// Finds the store: by name, else the nearest upwards, else the user's own.
     pub(crate) fn find(&self) -> Result<PathBuf, Failure> {
         if let Some(named) = self.named_store() {
-            let within = named.join(DIRECTORY);
+            let within = named.join(STORE_DIR_NAME);
             return Ok(if !is_store(&named) && is_store(&within) {
                 within
             } else {
@@ -137,11 +134,11 @@ impl Context {
         let here = env::current_dir().map_err(Error::io("find", "."))?;
         let nearest = here
             .ancestors()
-            .map(|above| above.join(DIRECTORY))
+            .map(|above| above.join(STORE_DIR_NAME))
             .find(|path| is_store(path));
         let own = || home().filter(|path| is_store(path));
         let found = nearest.or_else(own).ok_or(Error::NotAStore {
-            path: here.join(DIRECTORY),
+            path: here.join(STORE_DIR_NAME),
         });
         Ok(found?)
     }
@@ -186,7 +183,7 @@ fn options() -> Options {
 
 fn home() -> Option<PathBuf> {
     let home = env::var_os("HOME").filter(|home| !home.is_empty())?;
-    Some(Path::new(&home).join(DIRECTORY))
+    Some(Path::new(&home).join(STORE_DIR_NAME))
 }
 
 fn is_store(path: &Path) -> bool {

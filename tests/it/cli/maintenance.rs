@@ -11,7 +11,9 @@ fn filled() -> Sandbox {
 fn counts(sandbox: &Sandbox) -> Vec<(String, u64)> {
     let text = sandbox.ok(&["count-objects", "-v"]);
     let pairs = text.lines().map(|line| line.split_once(": ").unwrap());
-    pairs.map(|(name, number)| (name.to_owned(), number.parse().unwrap())).collect()
+    pairs
+        .map(|(name, number)| (name.to_owned(), number.parse().unwrap()))
+        .collect()
 }
 
 fn count(sandbox: &Sandbox, name: &str) -> u64 {
@@ -30,8 +32,16 @@ fn objects_are_counted_where_they_are() {
     // Three entries and the session.
     assert_eq!(count(&sandbox, "journal"), 4);
     assert!(sandbox.ok(&["count-objects"]).starts_with("4 objects, "));
-    assert!(sandbox.ok(&["count-objects", "--json"]).starts_with("{\"v\":1,\"journal_objects\":4,"));
-    assert!(sandbox.ok(&["count-objects", "-vH"]).contains("size-pack: 0 bytes"));
+    assert!(
+        sandbox
+            .ok(&["count-objects", "--json"])
+            .starts_with("{\"v\":1,\"journal_objects\":4,")
+    );
+    assert!(
+        sandbox
+            .ok(&["count-objects", "-vH"])
+            .contains("size-pack: 0 bytes")
+    );
 }
 
 #[test]
@@ -39,7 +49,11 @@ fn a_store_that_was_just_written_is_whole() {
     let sandbox = filled();
     let ran = sandbox.run(&["fsck"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
-    assert!(ran.err.starts_with("Checked 4 objects, 5 refs, "), "{}", ran.err);
+    assert!(
+        ran.err.starts_with("Checked 4 objects, 5 refs, "),
+        "{}",
+        ran.err
+    );
     assert_eq!(sandbox.ok(&["fsck", "-q"]), "");
     assert_eq!(sandbox.ok(&["fsck", "--json"]), "");
 }

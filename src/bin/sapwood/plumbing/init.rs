@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use sapwood::store::local::STORE_DIR_NAME;
+
 use crate::failure::{Answer, Failure};
-use crate::open::{self, Context};
+use crate::open::Context;
 use crate::output;
 
 /// Make a store, or check the one that is there
@@ -27,9 +29,9 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         (Some(_), _) if context.global.store.is_some() => {
             return Err(Failure::Usage("give DIR or --store, not both".to_owned()));
         }
-        (Some(directory), _) => directory.join(open::DIRECTORY),
+        (Some(directory), _) => directory.join(STORE_DIR_NAME),
         (None, Some(named)) => named,
-        (None, None) => PathBuf::from(open::DIRECTORY),
+        (None, None) => PathBuf::from(STORE_DIR_NAME),
     };
     let (path, existed) = context.init(&path)?;
     if context.output.json {

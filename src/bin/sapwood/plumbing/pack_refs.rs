@@ -15,15 +15,11 @@ Examples:
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let report = context.open_for_writing()?.store.pack_refs()?;
+    let refs = context.open_for_writing()?.store.pack_refs()?;
     if context.output.json {
-        context
-            .output
-            .record([("refs", output::count(report.refs))])?;
+        context.output.record([("refs", output::count(refs))])?;
     } else {
-        context
-            .output
-            .note(format_args!("Packed {} refs", report.refs));
+        context.output.note(format_args!("Packed {} refs", refs));
     }
     Ok(Answer::Yes)
 }

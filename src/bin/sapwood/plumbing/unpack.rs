@@ -3,7 +3,6 @@
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
-use crate::plumbing::verify_pack::pack_name;
 
 /// Write the objects of a pack, or of all packs, as loose files
 ///
@@ -21,16 +20,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let name = args.pack.as_deref().map(pack_name);
-    let report = context.open_for_writing()?.store.unpack(name)?;
+    let name = args.pack.as_deref();
+    let objects = context.open_for_writing()?.store.unpack(name)?;
     if context.output.json {
         context
             .output
-            .record([("objects", output::count(report.objects))])?;
+            .record([("objects", output::count(objects))])?;
     } else {
         context
             .output
-            .note(format_args!("Unpacked {} objects", report.objects));
+            .note(format_args!("Unpacked {} objects", objects));
     }
     Ok(Answer::Yes)
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
 }
 
 /// Takes the name of a pack out of the path of its file.
-pub(crate) fn pack_name(text: &str) -> &str {
+fn pack_name(text: &str) -> &str {
     let file = text.rsplit('/').next().unwrap_or(text);
     let name = file
         .strip_suffix(".pack")

@@ -1,0 +1,161 @@
+//! Committing: one transaction becomes one group.
+//!
+//! The order of steps, and what a crash between them leaves:
+//!
+//! 1. Plan, drop what is known, check links: outside the lock. Nothing.
+//! 2. Large objects become loose files, durable under their names. Objects that nothing points to.
+//! 3. Take the lock; read on; if somebody was faster, plan again.
+//! 4. Append the group with one write. The transaction, or a torn tail that the next writer closes.
+//! 5. Update the mirror files; give the lock back. Stale mirrors, which the next writer mends.
+//! 6. Wait until it is durable (in `sync`). The transaction, perhaps unacknowledged.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::store::local::durable::Position;
+use crate::store::local::group::NewGroup;
+use crate::store::local::lock::Guard;
+use crate::store::local::loose::LOOSE_BYTES_MIN;
+use crate::store::local::mirror::Mirrors;
+use crate::store::local::segment::Tail;
+use crate::store::local::snapshot::LocalSnapshot;
+use crate::store::local::state::State;
+use crate::store::local::{Inner, rotate};
+use crate::store::{RefMove, Snapshot, Transaction};
+
+/// What a plan makes of a snapshot.
+pub(crate) type Plan<'a> = &'a mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>;
+
+impl Inner {
+    /// Commits a transaction and gives the place that must become durable for it.
+    pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
+        self.check_writable()?;
+        let snapshot = self.snapshot()?;
+        let mut settled = self.settle(&snapshot, plan)?;
+        let mut seen = snapshot.loose_seen();
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let mut state = self.catch_up(&guard, mirrors)?;
+        let generation = state.manifest.generation;
+        if state.open_segment().end() != snapshot.position()
+            || generation != snapshot.state.manifest.generation
+        {
+            let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
+            settled = match self.settle(&snapshot, plan) {
+                Ok(settled) => settled,
+                Err(error) => {
+                    guard.release(generation)?;
+                    return Err(error);
+                }
+            };
+            seen = snapshot.loose_seen();
+        }
+        for id in seen {
+            self.loose.vouch(&id)?;
+        }
+        let (transaction, moves) = settled;
+        let mut mirrored = Ok(());
+        if !transaction.objects.is_empty() || !moves.is_empty() {
+            state = self.append(state, &transaction, &moves)?;
+            mirrored = moves
+                .iter()
+                .try_for_each(|RefMove { name, new, .. }| mirrors.write(name, new.as_ref()));
+        }
+        let end = state.open_segment().end();
+        if mirrored.is_ok() {
+            guard.release(state.manifest.generation)?;
+        }
+        // Where a mirror could not be written, the lock looks as if its holder had died: the
+        // transaction stands, and the next writer writes the mirrors again.
+        Ok(end)
+    }
+
+    /// Plans, checks, and stores large objects alone. What is left goes into the group.
+    fn settle(
+        &self,
+        snapshot: &LocalSnapshot,
+        plan: Plan<'_>,
+    ) -> Result<(Transaction, Vec<RefMove>)> {
+        let mut transaction = plan(snapshot)?;
+        let moves = transaction.settle(snapshot)?;
+        for object in &transaction.objects {
+            if object.content.len() as u64 >= LOOSE_BYTES_MIN {
+                self.loose.put(&object.id, object.kind, &object.content)?;
+            }
+        }
+        transaction
+            .objects
+            .retain(|object| (object.content.len() as u64) < LOOSE_BYTES_MIN);
+        Ok((transaction, moves))
+    }
+
+    /// Brings a writer up to date: the last whole group is read, the segment is fit to append to.
+    ///
+    /// Recovers from a crash where there was one. The caller holds the lock.
+    pub(crate) fn catch_up(
+        self: &Arc<Inner>,
+        guard: &Guard<'_>,
+        mirrors: &mut Mirrors,
+    ) -> Result<Arc<State>> {
+        let mut state = self.refresh()?;
+        if guard.holder_died || guard.generation != state.manifest.generation {
+            state = self.reload()?;
+        }
+        let mark = self.marked()?;
+        if state.read_on(mark)? != Tail::Clean {
+            state = self.next_segment(&state, 0)?;
+        }
+        if guard.holder_died {
+            self.heal(&state, mirrors)?;
+        }
+        let segment = state.open_segment();
+        let durable = if mark.sequence == segment.sequence {
+            mark.offset
+        } else {
+            0
+        };
+        segment.write_again(durable)?;
+        Ok(state)
+    }
+
+    /// Writes every mirror file again whose ref moved since the last refs snapshot.
+    fn heal(self: &Arc<Inner>, state: &Arc<State>, mirrors: &mut Mirrors) -> Result<()> {
+        let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
+        for segment in &state.segments {
+            let names: Vec<_> = segment.table().refs.keys().cloned().collect();
+            for name in names {
+                mirrors.write(&name, snapshot.reference(&name)?.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the group, in a new segment if this one has no room for it.
+    fn append(
+        self: &Arc<Inner>,
+        mut state: Arc<State>,
+        transaction: &Transaction,
+        moves: &[RefMove],
+    ) -> Result<Arc<State>> {
+        let group = NewGroup {
+            objects: &transaction.objects,
+            moves,
+            operation: transaction.operation.as_ref(),
+            close: false,
+        };
+        let bytes = group.bytes_max();
+        if !state.open_segment().has_room(bytes) || rotate::is_crowded(state.open_segment()) {
+            state = self.rotate(&state, bytes)?;
+        }
+        let segment = state.open_segment();
+        let durable = self.durable_position();
+        let synced = if durable.sequence == segment.sequence {
+            durable.offset
+        } else {
+            0
+        };
+        segment.append(&group, synced)?;
+        Ok(state)
+    }
+}

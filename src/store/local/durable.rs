@@ -1,0 +1,133 @@
+//! What is known to be on disk, shared by all processes.
+//!
+//! A [`Position`] counts through all segments, so one number says how much is durable. The file
+//! `objects/journal/synced` holds it: whoever synced raises it afterwards, so it never claims more
+//! than is true, also not after a power cut. It is written in place and never synced itself; when it
+//! is lost, the groups' own `synced` fields still say enough.
+//!
+//! The same file's lock makes one process sync for all: the others wait until the mark has passed
+//! them, or take their turn.
+
+use std::path::PathBuf;
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::error::{Error, Result};
+
+/// A place in the journal: segment, then byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    pub(crate) sequence: u64,
+    pub(crate) offset: u64,
+}
+
+/// Sequence, offset, and their checksum.
+const MARK_BYTES: usize = 24;
+
+/// The shared mark.
+#[derive(Debug)]
+pub(crate) struct DurableMark {
+    path: PathBuf,
+    file: Box<dyn DiskFile>,
+}
+
+impl DurableMark {
+    /// Opens the mark for raising it, and makes it where there is none.
+    pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<DurableMark> {
+        let file = disk
+            .open(&path, OpenMode::OpenOrCreate)
+            .map_err(Error::io("open", &path))?;
+        Ok(DurableMark { path, file })
+    }
+
+    /// Opens the mark for reading; `None` where there is none.
+    pub(crate) fn open_read_only(disk: &dyn Disk, path: PathBuf) -> Result<Option<DurableMark>> {
+        match disk.open(&path, OpenMode::Read) {
+            Ok(file) => Ok(Some(DurableMark { path, file })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("open", &path)(error)),
+        }
+    }
+
+    /// Reads the mark. One that is torn or lost claims nothing.
+    pub(crate) fn get(&self) -> Result<Position> {
+        let mut record = [0u8; MARK_BYTES];
+        self.file
+            .read_full_at(&mut record, 0)
+            .map_err(Error::io("read", &self.path))?;
+        let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
+        let position = Position {
+            sequence: word(0),
+            offset: word(8),
+        };
+        Ok(if encode(position) == record {
+            position
+        } else {
+            Position::default()
+        })
+    }
+
+    /// Raises the mark. Only who holds the turn may call it, after a sync that covered `position`.
+    pub(crate) fn raise(&self, position: Position) -> Result<()> {
+        if self.get()? < position {
+            self.file
+                .write_all_at(&encode(position), 0)
+                .map_err(Error::io("write", &self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the turn to sync for all, unless another process has it.
+    pub(crate) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
+        let taken = self
+            .file
+            .try_lock()
+            .map_err(Error::io("lock", &self.path))?;
+        Ok(taken.then_some(Turn(self)))
+    }
+}
+
+/// The turn to sync, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(&'a DurableMark);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.0.file.unlock();
+    }
+}
+
+fn encode(position: Position) -> [u8; MARK_BYTES] {
+    let mut record = [0u8; MARK_BYTES];
+    record[..8].copy_from_slice(&position.sequence.to_le_bytes());
+    record[8..16].copy_from_slice(&position.offset.to_le_bytes());
+    let checksum = blake3::hash(&record[..16]);
+    record[16..].copy_from_slice(&checksum.as_bytes()[..8]);
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+
+    #[test]
+    fn the_mark_only_rises_and_a_torn_one_claims_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = DurableMark::open(&OsDisk, dir.path().join("synced")).unwrap();
+        assert_eq!(mark.get().unwrap(), Position::default());
+        let late = Position {
+            sequence: 2,
+            offset: 64,
+        };
+        mark.raise(late).unwrap();
+        mark.raise(Position {
+            sequence: 1,
+            offset: 4096,
+        })
+        .unwrap();
+        assert_eq!(mark.get().unwrap(), late);
+        mark.file.write_all_at(&[9], 3).unwrap();
+        assert_eq!(mark.get().unwrap(), Position::default());
+    }
+}

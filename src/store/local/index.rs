@@ -1,0 +1,357 @@
+//! The index of a pack: which objects it has, and where.
+//!
+//! A paged file. Its payload is a header, a fan-out by the first byte of an id, the ids in order,
+//! the position of each, and a table of the pack's blocks. A row is an id's place in the order.
+//!
+//! Invariants: ids are full and strictly ascending, so "I have it already" is never said of a part
+//! of an id; a lookup touches the fan-out and a few pages of ids, whatever the size of the pack.
+//!
+//! Not here: the objects. A position is a claim that whoever reads the object checks.
+
+use std::path::Path;
+
+use super::paged::{Magic, Paged, PagedWriter, u32_at, u64_at};
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::id::{Id, Kind, Prefix};
+
+/// The footer's magic.
+pub(crate) const INDEX_MAGIC: &Magic = b"SAPWPIDX";
+/// The version that is written and read.
+pub(crate) const INDEX_VERSION: u32 = 1;
+
+/// The most objects of one pack: a row fits 31 bits, the graph uses the last one.
+pub(crate) const PACK_OBJECTS_MAX: usize = (1 << 31) - 2;
+
+/// The header: the pack's id, how many objects and blocks it has, how long it is, and zeros.
+const HEADER_BYTES: u64 = 64;
+const FANOUT_BYTES: u64 = 256 * 4;
+/// A multiple of 32, so that no id lies across two pages.
+const IDS_AT: u64 = HEADER_BYTES + FANOUT_BYTES;
+const POSITION_BYTES: u64 = 8;
+const BLOCK_ROW_BYTES: u64 = 16;
+
+const OFFSET_BITS: u32 = 28;
+
+/// How often a lookup guesses by the value of an id before it halves.
+const GUESSES_MAX: u32 = 4;
+
+/// Where an object is in its pack, and its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The block's number.
+    pub(crate) block: u32,
+    /// The kind.
+    pub(crate) kind: Kind,
+    /// Where its header begins in the block's raw content.
+    pub(crate) offset: u32,
+}
+
+/// Where a block is in its pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockPlace {
+    /// Where its header begins in the pack.
+    pub(crate) offset: u64,
+    /// How long its zstd frame is.
+    pub(crate) compressed_bytes: u32,
+    /// How long its raw content is.
+    pub(crate) raw_bytes: u32,
+}
+
+/// An open index.
+#[derive(Debug)]
+pub(crate) struct Index {
+    paged: Paged,
+    objects: u32,
+    blocks: u32,
+}
+
+impl Index {
+    /// Opens the index of a pack.
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        bytes: u64,
+        pack_id: &Id,
+        pack_bytes: u64,
+    ) -> Result<Index> {
+        let paged = Paged::open(disk, path, Some(bytes), INDEX_MAGIC, INDEX_VERSION)?;
+        let header = paged.bytes(0, HEADER_BYTES as usize)?;
+        let (objects, blocks) = (u32_at(header, 32), u32_at(header, 36));
+        if header[..32] != pack_id.as_bytes()[..] || u64_at(header, 40) != pack_bytes {
+            return Err(paged.corrupt(0, "it is the index of another pack"));
+        }
+        let ids_bytes = u64::from(objects) * (Id::BYTES as u64 + POSITION_BYTES);
+        if IDS_AT + ids_bytes + u64::from(blocks) * BLOCK_ROW_BYTES != paged.len() {
+            return Err(paged.corrupt(32, "it is not as long as its counts say"));
+        }
+        Ok(Index {
+            paged,
+            objects,
+            blocks,
+        })
+    }
+
+    /// Gives the number of objects.
+    pub(crate) fn len(&self) -> u32 {
+        self.objects
+    }
+
+    /// Gives the number of blocks.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Gives the file's path.
+    pub(crate) fn path(&self) -> &Path {
+        self.paged.path()
+    }
+
+    /// Finds the row of an id.
+    pub(crate) fn find(&self, id: &Id) -> Result<Option<u32>> {
+        let row = self.first_at_or_after(id)?;
+        Ok((row < self.objects && self.id(row)? == *id).then_some(row))
+    }
+
+    /// Gives the id of a row.
+    #[inline]
+    pub(crate) fn id(&self, row: u32) -> Result<Id> {
+        if row >= self.objects {
+            return Err(self.paged.corrupt(self.id_at(row), "no such row"));
+        }
+        let bytes = self.paged.bytes(self.id_at(row), Id::BYTES)?;
+        Ok(Id::from_slice(bytes).expect("an id's bytes"))
+    }
+
+    /// Gives the position of a row.
+    pub(crate) fn position(&self, row: u32) -> Result<Position> {
+        let at = self.id_at(self.objects) + u64::from(row) * POSITION_BYTES;
+        if row >= self.objects {
+            return Err(self.paged.corrupt(at, "no such row"));
+        }
+        let bytes = self.paged.bytes(at, POSITION_BYTES as usize)?;
+        let (block, place) = (u32_at(bytes, 0), u32_at(bytes, 4));
+        let kind = Kind::from_code((place >> OFFSET_BITS) as u8)
+            .ok_or_else(|| self.paged.corrupt(at, "an object of no known kind"))?;
+        Ok(Position {
+            block,
+            kind,
+            offset: place & ((1 << OFFSET_BITS) - 1),
+        })
+    }
+
+    /// Gives the place of a block.
+    pub(crate) fn block(&self, block: u32) -> Result<BlockPlace> {
+        let table_at = self.id_at(self.objects) + u64::from(self.objects) * POSITION_BYTES;
+        let at = table_at + u64::from(block) * BLOCK_ROW_BYTES;
+        let bytes = self.paged.bytes(at, BLOCK_ROW_BYTES as usize)?;
+        Ok(BlockPlace {
+            offset: u64_at(bytes, 0),
+            compressed_bytes: u32_at(bytes, 8),
+            raw_bytes: u32_at(bytes, 12),
+        })
+    }
+
+    /// Adds up to `limit` ids that begin with a prefix, in order.
+    pub(crate) fn prefix(&self, prefix: &Prefix, limit: usize, ids: &mut Vec<Id>) -> Result<()> {
+        let first = self.first_at_or_after(prefix.low())?;
+        for row in (first..self.objects).take(limit) {
+            let id = self.id(row)?;
+            if !prefix.matches(&id) {
+                break;
+            }
+            ids.push(id);
+        }
+        Ok(())
+    }
+
+    /// Checks every page, the fan-out and the order of the ids.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.paged.check()?;
+        let mut first_of_byte = [0u32; 257];
+        let mut last: Option<Id> = None;
+        for row in 0..self.objects {
+            let id = self.id(row)?;
+            if last.is_some_and(|last| last >= id) {
+                return Err(self
+                    .paged
+                    .corrupt(self.id_at(row), "its ids are not in order"));
+            }
+            first_of_byte[usize::from(id.as_bytes()[0]) + 1] = row + 1;
+            last = Some(id);
+        }
+        for byte in 0..256 {
+            first_of_byte[byte + 1] = first_of_byte[byte + 1].max(first_of_byte[byte]);
+            let at = HEADER_BYTES + 4 * byte as u64;
+            if self.paged.u32(at)? != first_of_byte[byte + 1] {
+                return Err(self.paged.corrupt(at, "its fan-out does not match its ids"));
+            }
+        }
+        Ok(())
+    }
+
+    fn id_at(&self, row: u32) -> u64 {
+        IDS_AT + u64::from(row) * Id::BYTES as u64
+    }
+
+    /// Finds the first row whose id is not below `id`; the number of rows if there is none.
+    ///
+    /// Ids are hashes, so their values say about where they are: a guess or two ends the search.
+    /// Where they do not (anyone can choose ids to some degree), halving takes over.
+    fn first_at_or_after(&self, id: &Id) -> Result<u32> {
+        let byte = u64::from(id.as_bytes()[0]);
+        let fanout_at = HEADER_BYTES + 4 * byte;
+        let mut low = if byte == 0 {
+            0
+        } else {
+            self.paged.u32(fanout_at - 4)?
+        };
+        let mut high = self.paged.u32(fanout_at)?;
+        if low > high || high > self.objects {
+            return Err(self.paged.corrupt(fanout_at, "its fan-out does not ascend"));
+        }
+        let wanted = leading(id);
+        let mut low_value = u128::from(byte << 56);
+        let mut high_value = low_value + (1 << 56);
+        let mut guesses = 0;
+        while low < high {
+            let span = u128::from(high - low);
+            let middle = if guesses < GUESSES_MAX && high_value > low_value {
+                let share = (wanted - low_value) * span / (high_value - low_value);
+                low + (share.min(span - 1) as u32)
+            } else {
+                low + (high - low) / 2
+            };
+            guesses += 1;
+            let found = self.id(middle)?;
+            let value = leading(&found).clamp(low_value, high_value);
+            if found < *id {
+                low = middle + 1;
+                low_value = value.min(wanted);
+            } else {
+                high = middle;
+                high_value = value.max(wanted);
+            }
+        }
+        Ok(low)
+    }
+}
+
+/// Takes the first eight bytes of an id as a number.
+fn leading(id: &Id) -> u128 {
+    let bytes: [u8; 8] = id.as_bytes()[..8].try_into().expect("an id has 32 bytes");
+    u128::from(u64::from_be_bytes(bytes))
+}
+
+/// Writes the payload of an index: rows in the order of their ids, blocks in the order of the pack.
+pub(crate) fn write_index<'r>(
+    writer: &mut PagedWriter,
+    pack_id: &Id,
+    pack_bytes: u64,
+    rows: impl Iterator<Item = (&'r Id, Position)> + Clone,
+    blocks: &[BlockPlace],
+) -> Result<()> {
+    let mut fanout = [0u32; 256];
+    let mut objects = 0u32;
+    for (id, _) in rows.clone() {
+        fanout[usize::from(id.as_bytes()[0])] += 1;
+        objects += 1;
+    }
+    let mut header = Vec::with_capacity(IDS_AT as usize);
+    header.extend_from_slice(pack_id.as_bytes());
+    header.extend_from_slice(&objects.to_le_bytes());
+    header.extend_from_slice(&(blocks.len() as u32).to_le_bytes());
+    header.extend_from_slice(&pack_bytes.to_le_bytes());
+    header.resize(HEADER_BYTES as usize, 0);
+    let mut sum = 0;
+    for count in fanout {
+        sum += count;
+        header.extend_from_slice(&sum.to_le_bytes());
+    }
+    writer.write(&header)?;
+    for (id, _) in rows.clone() {
+        writer.write(id.as_bytes())?;
+    }
+    for (_, position) in rows {
+        debug_assert!(position.offset < 1 << OFFSET_BITS);
+        writer.write(&position.block.to_le_bytes())?;
+        let place = (position.kind as u32) << OFFSET_BITS | position.offset;
+        writer.write(&place.to_le_bytes())?;
+    }
+    for block in blocks {
+        writer.write(&block.offset.to_le_bytes())?;
+        writer.write(&block.compressed_bytes.to_le_bytes())?;
+        writer.write(&block.raw_bytes.to_le_bytes())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::disk::OsDisk;
+
+    fn index_of(ids: &BTreeSet<Id>) -> (tempfile::TempDir, Index) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("test.idx");
+        let pack_id = Id::from_bytes([9; 32]);
+        let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
+        let position = |offset| Position {
+            block: 3,
+            kind: Kind::Entry,
+            offset,
+        };
+        let rows = ids.iter().zip(0..).map(|(id, row)| (id, position(row)));
+        write_index(&mut writer, &pack_id, 77, rows, &[]).unwrap();
+        let bytes = writer.finish(INDEX_MAGIC, INDEX_VERSION, &path).unwrap();
+        let index = Index::open(&OsDisk, &path, bytes, &pack_id, 77).unwrap();
+        (dir, index)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Few distinct bytes make ids that share long prefixes, where guessing by value fails.
+        #[test]
+        fn lookups_agree_with_a_sorted_set(
+            ids in proptest::collection::btree_set(
+                proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff)], 32), 0..200),
+            others in proptest::collection::vec(
+                proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff)], 32), 20),
+            digits in 4..20usize,
+        ) {
+            let ids: BTreeSet<Id> =
+                ids.iter().map(|bytes| Id::from_slice(bytes).unwrap()).collect();
+            let (_dir, index) = index_of(&ids);
+            index.check().unwrap();
+            for (row, id) in (0..).zip(&ids) {
+                prop_assert_eq!(index.find(id).unwrap(), Some(row));
+                prop_assert_eq!(index.id(row).unwrap(), *id);
+                prop_assert_eq!(index.position(row).unwrap().offset, row);
+            }
+            for other in others {
+                let other = Id::from_slice(&other).unwrap();
+                prop_assert_eq!(index.find(&other).unwrap().is_some(), ids.contains(&other));
+                let prefix: Prefix = other.short(digits).parse().unwrap();
+                let mut found = Vec::new();
+                index.prefix(&prefix, 3, &mut found).unwrap();
+                let matching = ids.iter().filter(|id| prefix.matches(id));
+                prop_assert_eq!(found, matching.take(3).copied().collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn rows_beyond_the_end_are_errors() {
+        let ids: BTreeSet<Id> = (0..100u8).map(|seed| Id::of(Kind::Blob, &[seed])).collect();
+        let (_dir, index) = index_of(&ids);
+        assert!(index.position(100).is_err());
+        assert!(index.block(0).is_err());
+        assert!(index.id(100).is_err());
+    }
+}

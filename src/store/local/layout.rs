@@ -1,0 +1,94 @@
+//! Where everything lies below a store's directory.
+
+use std::path::{Path, PathBuf};
+
+use crate::id::Id;
+
+/// Names the files of one store.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn new(root: &Path) -> Layout {
+        Layout {
+            root: root.to_owned(),
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn format(&self) -> PathBuf {
+        self.root.join("format")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    pub(crate) fn current(&self) -> PathBuf {
+        self.root.join("current")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    pub(crate) fn maintenance_lock(&self) -> PathBuf {
+        self.root.join("maintenance.lock")
+    }
+
+    pub(crate) fn objects_dir(&self) -> PathBuf {
+        self.root.join("objects")
+    }
+
+    pub(crate) fn loose_dir(&self, fan: &str) -> PathBuf {
+        self.objects_dir().join(fan)
+    }
+
+    pub(crate) fn loose(&self, id: &Id) -> PathBuf {
+        let name = id.to_string();
+        self.loose_dir(&name[..2]).join(&name[2..])
+    }
+
+    pub(crate) fn pack_dir(&self) -> PathBuf {
+        self.objects_dir().join("pack")
+    }
+
+    pub(crate) fn journal_dir(&self) -> PathBuf {
+        self.objects_dir().join("journal")
+    }
+
+    pub(crate) fn segment(&self, sequence: u64) -> PathBuf {
+        self.journal_dir().join(format!("{sequence:016x}"))
+    }
+
+    /// The next segment, zero-filled ahead of its use.
+    pub(crate) fn spare(&self) -> PathBuf {
+        self.journal_dir().join("spare")
+    }
+
+    /// The mark of what is durable, shared by all processes.
+    pub(crate) fn synced(&self) -> PathBuf {
+        self.journal_dir().join("synced")
+    }
+
+    pub(crate) fn refs_dir(&self) -> PathBuf {
+        self.root.join("refs")
+    }
+
+    pub(crate) fn packed_refs(&self, generation: u64) -> PathBuf {
+        self.refs_dir().join(format!("packed-{generation:016x}"))
+    }
+
+    pub(crate) fn logs_dir(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    pub(crate) fn log(&self, number: u64) -> PathBuf {
+        self.logs_dir().join(format!("operations-{number:016x}"))
+    }
+}

@@ -1,0 +1,160 @@
+//! The writer lock: a file that is locked, never unlinked.
+//!
+//! The file carries the holder's process id while it works, and zero after it gave the lock back in
+//! good order. Who takes the lock and finds an id there knows that the holder died in the middle, and
+//! mends what a dead holder can leave: stale mirror files. It also carries the manifest's generation,
+//! so that a writer learns of a new manifest without opening it.
+//!
+//! The kernel drops the lock of a dead process, so no lock is ever stale. Nothing here is synced: after
+//! a power cut the content may be anything, which costs a reload, never correctness.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::error::{Error, Result};
+
+/// Process id, generation, newline: fixed width, so that it is rewritten in place.
+const RECORD_BYTES: usize = 32;
+
+/// A lock file.
+#[derive(Debug)]
+pub(crate) struct LockFile {
+    path: PathBuf,
+    file: Box<dyn DiskFile>,
+}
+
+/// The lock, held. Dropping it gives it back; without [`release`](Guard::release), as if its holder
+/// had died.
+#[derive(Debug)]
+pub(crate) struct Guard<'a> {
+    lock: &'a LockFile,
+    /// Whether the holder before died while it held the lock.
+    pub(crate) holder_died: bool,
+    /// The manifest's generation when the lock was last given back.
+    pub(crate) generation: u64,
+}
+
+impl LockFile {
+    /// Opens the lock file, and makes it where there is none.
+    pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<LockFile> {
+        let file = disk
+            .open(&path, OpenMode::OpenOrCreate)
+            .map_err(Error::io("open the lock", &path))?;
+        Ok(LockFile { path, file })
+    }
+
+    /// Takes the lock, waiting for others at most `timeout`.
+    pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(10);
+        loop {
+            if let Some(guard) = self.try_acquire()? {
+                return Ok(guard);
+            }
+            if begun.elapsed() >= timeout {
+                return Err(Error::LockTimeout {
+                    path: self.path.clone(),
+                    holder: self.holder(),
+                    waited: begun.elapsed(),
+                });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    /// Takes the lock if nobody has it.
+    pub(crate) fn try_acquire(&self) -> Result<Option<Guard<'_>>> {
+        if !self
+            .file
+            .try_lock()
+            .map_err(Error::io("lock", &self.path))?
+        {
+            return Ok(None);
+        }
+        let (process, generation) = self.read();
+        let guard = Guard {
+            lock: self,
+            holder_died: process != 0,
+            generation,
+        };
+        self.write(std::process::id(), generation)?;
+        Ok(Some(guard))
+    }
+
+    fn holder(&self) -> String {
+        match self.read() {
+            (0, _) => "another process".to_owned(),
+            (process, _) => format!("process {process}"),
+        }
+    }
+
+    /// Reads the record; anything else counts as a holder that died.
+    fn read(&self) -> (u32, u64) {
+        let mut record = [0u8; RECORD_BYTES];
+        let parsed = self
+            .file
+            .read_full_at(&mut record, 0)
+            .ok()
+            .and_then(|bytes| {
+                let text = std::str::from_utf8(&record[..bytes])
+                    .ok()?
+                    .strip_suffix('\n')?;
+                let (process, generation) = text.trim_start().split_once(' ')?;
+                Some((process.parse().ok()?, generation.trim_start().parse().ok()?))
+            });
+        parsed.unwrap_or((u32::MAX, 0))
+    }
+
+    fn write(&self, process: u32, generation: u64) -> Result<()> {
+        let record = format!("{process:>10} {generation:>20}\n");
+        debug_assert_eq!(record.len(), RECORD_BYTES);
+        self.file
+            .write_all_at(record.as_bytes(), 0)
+            .map_err(Error::io("write the lock", &self.path))
+    }
+}
+
+impl Guard<'_> {
+    /// Gives the lock back in good order, under a manifest of this generation.
+    pub(crate) fn release(self, generation: u64) -> Result<()> {
+        self.lock.write(0, generation)
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.lock.file.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+
+    #[test]
+    fn a_held_lock_names_its_holder_when_the_wait_is_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || LockFile::open(&OsDisk, dir.path().join("lock")).unwrap();
+        let (one, two) = (open(), open());
+        let guard = one.acquire(Duration::ZERO).unwrap();
+        let error = two.acquire(Duration::from_millis(5)).unwrap_err();
+        let holder = format!("process {}", std::process::id());
+        assert!(matches!(&error, Error::LockTimeout { holder: found, .. } if *found == holder));
+        guard.release(3).unwrap();
+        let guard = two.acquire(Duration::ZERO).unwrap();
+        assert!(!guard.holder_died);
+        assert_eq!(guard.generation, 3);
+    }
+
+    #[test]
+    fn a_holder_that_died_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = LockFile::open(&OsDisk, dir.path().join("lock")).unwrap();
+        drop(lock.acquire(Duration::ZERO).unwrap());
+        assert!(lock.acquire(Duration::ZERO).unwrap().holder_died);
+    }
+}

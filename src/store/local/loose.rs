@@ -1,0 +1,372 @@
+//! Loose files: one object each, `objects/3f/9a…`, for objects too large for a pack and for plumbing.
+//!
+//! A file is one zstd frame of `"<kind> <len>\0" + content`, so that `zstd -dc FILE | b3sum` prints
+//! its name. It is written aside, synced and renamed, and its directory is synced: what has a final
+//! name is whole, and durable by the time [`Loose::put`] returns.
+//!
+//! Another process may see the name before its directory is synced. Who relies on a loose file that
+//! it did not write calls [`Loose::vouch`] first.
+
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::disk::{self, Disk, DiskFile, OpenMode};
+use crate::error::{Error, Result};
+use crate::id::{self, Id, IdHasher, Kind, Prefix};
+use crate::store::local::layout::Layout;
+use crate::store::{OBJECT_BYTES_MAX, Stored};
+
+/// Objects of this many bytes of content, and more, are loose files and stay so.
+pub(crate) const LOOSE_BYTES_MIN: u64 = 256 << 10;
+
+/// The longest `"<kind> <len>\0"`.
+const HEADER_BYTES_MAX: usize = 32;
+const ZSTD_LEVEL: i32 = 3;
+
+/// The loose files of one store.
+#[derive(Debug)]
+pub(crate) struct Loose {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    /// Those whose names this handle knows to be durable.
+    vouched: Mutex<HashSet<Id>>,
+}
+
+impl Loose {
+    pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Loose {
+        Loose {
+            disk,
+            layout,
+            vouched: Mutex::default(),
+        }
+    }
+
+    /// Stores an object, durably.
+    pub(crate) fn put(&self, id: &Id, kind: Kind, content: &[u8]) -> Result<()> {
+        if self.contains(id)? {
+            return self.vouch(id);
+        }
+        let stored = self.put_stream(kind, &mut &content[..], content.len() as u64)?;
+        debug_assert_eq!(stored, *id);
+        Ok(())
+    }
+
+    /// Stores an object of known length from a stream, durably, and gives its id.
+    ///
+    /// A crash leaves nothing under a final name.
+    pub(crate) fn put_stream(&self, kind: Kind, source: &mut dyn Read, bytes: u64) -> Result<Id> {
+        if bytes > OBJECT_BYTES_MAX {
+            let limit = OBJECT_BYTES_MAX;
+            return Err(Error::TooLarge {
+                what: "an object",
+                found: bytes,
+                limit,
+            });
+        }
+        let objects_dir = self.layout.objects_dir();
+        let incoming = objects_dir.join("incoming");
+        let aside = disk::aside(&*self.disk, &incoming).map_err(Error::io("name", &incoming))?;
+        let stored = self
+            .write_aside(&aside, kind, source, bytes)
+            .and_then(|id| {
+                let path = self.layout.loose(&id);
+                let dir = path.parent().expect("a loose file stands in a directory");
+                self.disk
+                    .create_dir(dir)
+                    .map_err(Error::io("create", dir))?;
+                self.disk
+                    .rename(&aside, &path)
+                    .map_err(Error::io("rename", &path))?;
+                Ok(id)
+            });
+        if stored.is_err() {
+            // Best effort: the error that counts is the one above.
+            let _ = self.disk.remove(&aside);
+        }
+        let id = stored?;
+        self.vouch(&id)?;
+        Ok(id)
+    }
+
+    fn write_aside(
+        &self,
+        aside: &Path,
+        kind: Kind,
+        source: &mut dyn Read,
+        bytes: u64,
+    ) -> Result<Id> {
+        let io = |action| Error::io(action, aside);
+        let file = self
+            .disk
+            .open(aside, OpenMode::CreateNew)
+            .map_err(io("create"))?;
+        let header = id::header(kind, bytes);
+        let mut hasher = IdHasher::new(kind, bytes);
+        let copied = (|| -> io::Result<u64> {
+            let out = io::BufWriter::with_capacity(1 << 17, disk::Writer::new(&*file));
+            let mut encoder = zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?;
+            encoder.set_pledged_src_size(Some(header.len() as u64 + bytes))?;
+            encoder.include_contentsize(true)?;
+            encoder.write_all(&header)?;
+            let mut copied = 0;
+            let mut buffer = vec![0; 1 << 17];
+            loop {
+                let count = source.read(&mut buffer)?;
+                copied += count as u64;
+                if count == 0 || copied > bytes {
+                    break;
+                }
+                hasher.update(&buffer[..count]);
+                encoder.write_all(&buffer[..count])?;
+            }
+            if copied == bytes {
+                encoder.finish()?.flush()?;
+            }
+            Ok(copied)
+        })()
+        .map_err(io("write"))?;
+        if copied != bytes {
+            let why = format!("expected {bytes} bytes, the source gave another number");
+            return Err(Error::InvalidObject {
+                kind: kind.name(),
+                why,
+            });
+        }
+        file.sync_data().map_err(io("sync"))?;
+        Ok(hasher.finish())
+    }
+
+    /// Makes sure that an object's name is durable, once per handle.
+    pub(crate) fn vouch(&self, id: &Id) -> Result<()> {
+        if self.vouched().contains(id) {
+            return Ok(());
+        }
+        let path = self.layout.loose(id);
+        let dir = path.parent().expect("a loose file stands in a directory");
+        self.disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        let objects_dir = self.layout.objects_dir();
+        self.disk
+            .sync_dir(&objects_dir)
+            .map_err(Error::io("sync", &objects_dir))?;
+        self.vouched().insert(*id);
+        Ok(())
+    }
+
+    fn vouched(&self) -> std::sync::MutexGuard<'_, HashSet<Id>> {
+        self.vouched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says whether there is a file with this object's name.
+    pub(crate) fn contains(&self, id: &Id) -> Result<bool> {
+        let path = self.layout.loose(id);
+        match self.disk.len(&path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io("look for", path)(error)),
+        }
+    }
+
+    /// Reads an object, checked against its id.
+    pub(crate) fn get(&self, id: &Id) -> Result<Option<Stored>> {
+        let Some((path, file)) = self.open(id)? else {
+            return Ok(None);
+        };
+        let (kind, content) = read_whole(&*file).map_err(|why| Error::corrupt(&path, None, why))?;
+        if Id::of(kind, &content) != *id {
+            return Err(Error::corrupt(
+                path,
+                None,
+                "its content does not match its name",
+            ));
+        }
+        Ok(Some(Stored {
+            kind,
+            content: content.into(),
+        }))
+    }
+
+    /// Gives an object's kind, as its file says.
+    pub(crate) fn kind(&self, id: &Id) -> Result<Option<Kind>> {
+        let Some((path, file)) = self.open(id)? else {
+            return Ok(None);
+        };
+        let kind = begin(&*file).map(|(kind, _, _)| kind);
+        kind.map(Some)
+            .map_err(|why| Error::corrupt(path, None, why))
+    }
+
+    fn open(&self, id: &Id) -> Result<Option<(PathBuf, Box<dyn DiskFile>)>> {
+        let path = self.layout.loose(id);
+        match self.disk.open(&path, OpenMode::Read) {
+            Ok(file) => Ok(Some((path, file))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("open", path)(error)),
+        }
+    }
+
+    /// Removes an object's file, if there is one.
+    pub(crate) fn remove(&self, id: &Id) -> Result<()> {
+        let path = self.layout.loose(id);
+        self.vouched().remove(id);
+        match self.disk.remove(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io("remove", path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lists the ids with a prefix, in order.
+    pub(crate) fn with_prefix(&self, prefix: &Prefix) -> Result<Vec<Id>> {
+        let listed = self.list_fan(&prefix.low().short(2))?;
+        Ok(listed
+            .into_iter()
+            .map(|(id, _)| id)
+            .filter(|id| prefix.matches(id))
+            .collect())
+    }
+
+    /// Lists every loose object and the length of its file, in order.
+    pub(crate) fn list(&self) -> Result<Vec<(Id, u64)>> {
+        let dir = self.layout.objects_dir();
+        let mut all = Vec::new();
+        for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+            if entry.is_dir && entry.name.len() == 2 {
+                all.extend(self.list_fan(&entry.name)?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn list_fan(&self, fan: &str) -> Result<Vec<(Id, u64)>> {
+        let dir = self.layout.loose_dir(fan);
+        let entries = match self.disk.list(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed.map_err(Error::io("list", &dir))?,
+        };
+        let parse = |name: &str| Id::from_str(&format!("{fan}{name}")).ok();
+        Ok(entries
+            .iter()
+            .filter_map(|entry| Some((parse(&entry.name)?, entry.bytes)))
+            .collect())
+    }
+}
+
+type Frame<'a> = zstd::stream::read::Decoder<'static, io::BufReader<disk::Reader<'a>>>;
+
+/// Reads the header, and gives the rest of the frame.
+fn begin(file: &dyn DiskFile) -> Result<(Kind, u64, Frame<'_>), String> {
+    let mut frame = zstd::stream::read::Decoder::new(disk::Reader::new(file))
+        .map_err(|error| error.to_string())?;
+    let mut header = Vec::with_capacity(HEADER_BYTES_MAX);
+    loop {
+        let mut byte = [0];
+        frame
+            .read_exact(&mut byte)
+            .map_err(|error| error.to_string())?;
+        if byte[0] == 0 {
+            break;
+        }
+        header.push(byte[0]);
+        if header.len() == HEADER_BYTES_MAX {
+            return Err("it has no object header".to_owned());
+        }
+    }
+    let (kind, bytes) = parse_header(&header).ok_or("its object header is not one")?;
+    if bytes > OBJECT_BYTES_MAX {
+        return Err(format!(
+            "it claims {bytes} bytes, more than an object may have"
+        ));
+    }
+    Ok((kind, bytes, frame))
+}
+
+fn parse_header(header: &[u8]) -> Option<(Kind, u64)> {
+    let (kind, bytes) = std::str::from_utf8(header).ok()?.split_once(' ')?;
+    Some((Kind::from_str(kind).ok()?, bytes.parse().ok()?))
+}
+
+/// Reads the whole frame, growing with what is there and not with what is claimed.
+fn read_whole(file: &dyn DiskFile) -> Result<(Kind, Vec<u8>), String> {
+    let (kind, bytes, frame) = begin(file)?;
+    let mut content = Vec::new();
+    frame
+        .take(bytes + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| error.to_string())?;
+    if content.len() as u64 != bytes {
+        return Err(format!(
+            "it claims {bytes} bytes of content and has another number"
+        ));
+    }
+    Ok((kind, content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+
+    fn loose(dir: &Path) -> Loose {
+        let layout = Layout::new(dir);
+        OsDisk.create_dir(&layout.objects_dir()).unwrap();
+        Loose::new(Arc::new(OsDisk), layout)
+    }
+
+    #[test]
+    fn a_loose_file_unpacks_to_what_its_name_is_the_hash_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let loose = loose(dir.path());
+        let content = b"a long string ".repeat(1000);
+        let id = loose
+            .put_stream(Kind::Blob, &mut &content[..], content.len() as u64)
+            .unwrap();
+        let file = disk::read_file(&OsDisk, &loose.layout.loose(&id), 1 << 20).unwrap();
+        let raw = zstd::decode_all(&file[..]).unwrap();
+        assert_eq!(blake3::hash(&raw).to_string(), id.to_string());
+        assert_eq!(&*loose.get(&id).unwrap().unwrap().content, &content[..]);
+        assert_eq!(loose.kind(&id).unwrap(), Some(Kind::Blob));
+        assert_eq!(loose.list().unwrap()[0].0, id);
+    }
+
+    #[test]
+    fn a_source_of_another_length_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let loose = loose(dir.path());
+        for claimed in [4, 6] {
+            assert!(
+                loose
+                    .put_stream(Kind::Blob, &mut &b"hello"[..], claimed)
+                    .is_err()
+            );
+        }
+        assert!(OsDisk.list(&loose.layout.objects_dir()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn every_flipped_byte_and_every_cut_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let loose = loose(dir.path());
+        let id = loose
+            .put_stream(Kind::Blob, &mut &b"hello, hello"[..], 12)
+            .unwrap();
+        let path = loose.layout.loose(&id);
+        let good = disk::read_file(&OsDisk, &path, 1 << 20).unwrap();
+        let check = |bad: &[u8]| {
+            disk::replace_file(&OsDisk, &path, bad).unwrap();
+            match loose.get(&id) {
+                Ok(Some(stored)) => assert_eq!(&*stored.content, b"hello, hello"),
+                found => assert!(matches!(found, Err(Error::Corrupt { .. })), "{found:?}"),
+            }
+        };
+        for place in 0..good.len() {
+            let mut bad = good.clone();
+            bad[place] ^= 0x10;
+            check(&bad);
+            check(&good[..place]);
+        }
+    }
+}

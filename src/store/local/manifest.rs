@@ -1,0 +1,302 @@
+//! `current`: the manifest, which says what exists.
+//!
+//! Invariants: what it does not name does not exist (loose objects excepted); what it names was
+//! durable before it was named. It is replaced whole, so a reader sees the old one or the new one.
+//!
+//! It is text, a line each, so that a person can read it:
+//!
+//! ```text
+//! sapwood manifest 1
+//! generation 7
+//! segment 12 closed 1048432 <last checksum>
+//! segment 13 open
+//! pack <id> <pack bytes> <index bytes> <objects>
+//! refs 7 <bytes>
+//! log 3 <bytes> <operations>
+//! end <BLAKE3 of all the lines before>
+//! ```
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::disk::{self, Disk};
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::store::local::pack::PackInfo;
+
+/// The longest manifest that is read.
+const BYTES_MAX: u64 = 64 << 20;
+const TITLE: &str = "sapwood manifest ";
+const VERSION: &str = "1";
+
+/// What exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    /// Counts the manifests of this store.
+    pub(crate) generation: u64,
+    /// The journal, oldest first. Only the last one is open.
+    pub(crate) segments: Vec<SegmentRecord>,
+    /// The packs, oldest first.
+    pub(crate) packs: Vec<PackInfo>,
+    /// The refs as they were when the oldest segment began.
+    pub(crate) refs: Option<FileRecord>,
+    /// The operations before the oldest segment, oldest first.
+    pub(crate) logs: Vec<LogRecord>,
+}
+
+/// One journal segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentRecord {
+    pub(crate) sequence: u64,
+    pub(crate) closed: Option<Closed>,
+}
+
+/// Where a closed segment ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Closed {
+    pub(crate) bytes: u64,
+    pub(crate) checksum: Id,
+}
+
+/// A numbered file and its length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileRecord {
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A file of operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogRecord {
+    pub(crate) file: FileRecord,
+    pub(crate) operations: u64,
+}
+
+impl Manifest {
+    /// Describes a store with one empty segment and nothing else.
+    pub(crate) fn new(first_sequence: u64) -> Manifest {
+        Manifest {
+            generation: 1,
+            segments: vec![SegmentRecord {
+                sequence: first_sequence,
+                closed: None,
+            }],
+            packs: Vec::new(),
+            refs: None,
+            logs: Vec::new(),
+        }
+    }
+
+    /// Gives the number of operations in the log files.
+    pub(crate) fn operations_logged(&self) -> u64 {
+        self.logs.iter().map(|log| log.operations).sum()
+    }
+
+    /// Reads the manifest.
+    pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<Manifest> {
+        let bytes = disk::read_file(disk, path, BYTES_MAX).map_err(Error::io("read", path))?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|error| Error::corrupt(path, error.valid_up_to() as u64, "not UTF-8"))?;
+        if let Some(version) = text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix(TITLE))
+            && version != VERSION
+        {
+            return Err(Error::UnsupportedFormat {
+                path: path.to_owned(),
+                found: format!("manifest version '{}'", version.escape_debug()),
+                supported: "version 1",
+            });
+        }
+        parse(text).map_err(|why| Error::corrupt(path, None, why))
+    }
+
+    /// Puts this manifest in the place of the one before: from now on, this is what exists.
+    pub(crate) fn publish(&self, disk: &dyn Disk, path: &Path) -> Result<()> {
+        disk::replace_file(disk, path, self.to_text().as_bytes()).map_err(Error::io("write", path))
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{TITLE}{VERSION}\ngeneration {}\n", self.generation);
+        for segment in &self.segments {
+            let _ = match &segment.closed {
+                None => writeln!(text, "segment {} open", segment.sequence),
+                Some(Closed { bytes, checksum }) => {
+                    writeln!(
+                        text,
+                        "segment {} closed {bytes} {checksum}",
+                        segment.sequence
+                    )
+                }
+            };
+        }
+        for PackInfo {
+            id,
+            pack_bytes,
+            index_bytes,
+            objects,
+        } in &self.packs
+        {
+            let _ = writeln!(text, "pack {id} {pack_bytes} {index_bytes} {objects}");
+        }
+        if let Some(FileRecord { number, bytes }) = &self.refs {
+            let _ = writeln!(text, "refs {number} {bytes}");
+        }
+        for LogRecord {
+            file: FileRecord { number, bytes },
+            operations,
+        } in &self.logs
+        {
+            let _ = writeln!(text, "log {number} {bytes} {operations}");
+        }
+        let end = blake3::hash(text.as_bytes());
+        let _ = writeln!(text, "end {end}");
+        text
+    }
+}
+
+fn parse(text: &str) -> Result<Manifest, String> {
+    let body_bytes = text
+        .trim_end_matches('\n')
+        .rfind('\n')
+        .ok_or("it has no last line")?
+        + 1;
+    let (body, end) = text.split_at(body_bytes);
+    if end != format!("end {}\n", blake3::hash(body.as_bytes())) {
+        return Err("its checksum does not match".to_owned());
+    }
+    let mut lines = body.lines();
+    if lines.next().and_then(|line| line.strip_prefix(TITLE)) != Some(VERSION) {
+        return Err("it does not begin with its title".to_owned());
+    }
+    let mut manifest = Manifest {
+        generation: 0,
+        segments: vec![],
+        packs: vec![],
+        refs: None,
+        logs: vec![],
+    };
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        parse_line(&mut manifest, &words).ok_or_else(|| format!("it has the line '{line}'"))?;
+    }
+    let open_places = manifest
+        .segments
+        .iter()
+        .map(|segment| segment.closed.is_none());
+    let last_only = (0..manifest.segments.len()).map(|at| at + 1 == manifest.segments.len());
+    if manifest.segments.is_empty() || !open_places.eq(last_only) {
+        return Err("its last segment, and no other, must be open".to_owned());
+    }
+    Ok(manifest)
+}
+
+fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
+    match *words {
+        ["generation", number] => manifest.generation = number.parse().ok()?,
+        ["segment", sequence, "open"] => manifest.segments.push(SegmentRecord {
+            sequence: sequence.parse().ok()?,
+            closed: None,
+        }),
+        ["segment", sequence, "closed", bytes, checksum] => manifest.segments.push(SegmentRecord {
+            sequence: sequence.parse().ok()?,
+            closed: Some(Closed {
+                bytes: bytes.parse().ok()?,
+                checksum: Id::from_str(checksum).ok()?,
+            }),
+        }),
+        ["pack", id, pack_bytes, index_bytes, objects] => manifest.packs.push(PackInfo {
+            id: Id::from_str(id).ok()?,
+            pack_bytes: pack_bytes.parse().ok()?,
+            index_bytes: index_bytes.parse().ok()?,
+            objects: objects.parse().ok()?,
+        }),
+        ["refs", number, bytes] => manifest.refs = Some(file_record(number, bytes)?),
+        ["log", number, bytes, operations] => manifest.logs.push(LogRecord {
+            file: file_record(number, bytes)?,
+            operations: operations.parse().ok()?,
+        }),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn file_record(number: &str, bytes: &str) -> Option<FileRecord> {
+    Some(FileRecord {
+        number: number.parse().ok()?,
+        bytes: bytes.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Manifest {
+        let id = |byte| Id::from_bytes([byte; 32]);
+        Manifest {
+            generation: 7,
+            segments: vec![
+                SegmentRecord {
+                    sequence: 12,
+                    closed: Some(Closed {
+                        bytes: 1_048_432,
+                        checksum: id(1),
+                    }),
+                },
+                SegmentRecord {
+                    sequence: 13,
+                    closed: None,
+                },
+            ],
+            packs: vec![PackInfo {
+                id: id(2),
+                pack_bytes: 10,
+                index_bytes: 20,
+                objects: 3,
+            }],
+            refs: Some(FileRecord {
+                number: 7,
+                bytes: 99,
+            }),
+            logs: vec![LogRecord {
+                file: FileRecord {
+                    number: 3,
+                    bytes: 55,
+                },
+                operations: 2,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_manifest_reads_back() {
+        assert_eq!(parse(&example().to_text()).unwrap(), example());
+    }
+
+    #[test]
+    fn every_flipped_byte_and_every_cut_is_noticed() {
+        let text = example().to_text().into_bytes();
+        for place in 0..text.len() {
+            let mut bad = text.clone();
+            bad[place] ^= 1;
+            assert!(
+                std::str::from_utf8(&bad).map_or(true, |bad| parse(bad).is_err()),
+                "{place}"
+            );
+            assert!(
+                parse(std::str::from_utf8(&text[..place]).unwrap()).is_err(),
+                "cut {place}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_open_segment_in_the_middle_is_refused() {
+        let mut manifest = example();
+        manifest.segments.swap(0, 1);
+        assert!(parse(&manifest.to_text()).is_err());
+    }
+}

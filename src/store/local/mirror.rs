@@ -1,0 +1,228 @@
+//! Mirror files: every ref as a file that a person can `cat`.
+//!
+//! They are written under the writer lock, after the journal, and never read for truth. A file that
+//! keeps its length is overwritten in place: replacing a file by renaming makes some file systems
+//! flush it, at the price of a sync.
+//!
+//! Invariant: no two ref names share a file, also not where the file system folds case or
+//! normalises Unicode. So what is not a lower-case ASCII letter, a digit, or one of ` -_.+=@,` is
+//! written as `%` and two hex digits; what follows `heads/`, `memory/` or `labels/` is one file name,
+//! its slashes encoded too; names too long for a file end in `~` and a hash; and refs that the layout
+//! does not know stand under `other/`.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::{self, Disk, DiskFile, OpenMode};
+use crate::error::{Error, Result};
+use crate::store::local::layout::Layout;
+use crate::store::{RefName, RefValue};
+
+/// How many mirror files are kept open.
+const OPEN_MAX: usize = 128;
+/// The longest encoded part of a name before it is cut and hashed.
+const PART_BYTES_MAX: usize = 180;
+
+/// The mirror files of one store.
+#[derive(Debug)]
+pub(crate) struct Mirrors {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    open: HashMap<RefName, (Box<dyn DiskFile>, u64)>,
+}
+
+impl Mirrors {
+    pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Mirrors {
+        Mirrors {
+            disk,
+            layout,
+            open: HashMap::new(),
+        }
+    }
+
+    /// Writes a ref's value into its file, or removes the file.
+    pub(crate) fn write(&mut self, name: &RefName, value: Option<&RefValue>) -> Result<()> {
+        let Some(value) = value else {
+            return self.remove(name);
+        };
+        let text = format!("{value}\n");
+        let path = self.path(name);
+        let io = |action| Error::io(action, &path);
+        if !self.open.contains_key(name) {
+            if self.open.len() >= OPEN_MAX {
+                self.open.clear();
+            }
+            if let Ok(file) = self.disk.open(&path, OpenMode::Write) {
+                let bytes = file.len().map_err(io("read"))?;
+                self.open.insert(name.clone(), (file, bytes));
+            }
+        }
+        match self.open.get(name) {
+            Some((file, bytes)) if *bytes == text.len() as u64 => {
+                file.write_all_at(text.as_bytes(), 0).map_err(io("write"))
+            }
+            _ => self.replace(name, &text),
+        }
+    }
+
+    /// Reads a mirror file, as a person would.
+    pub(crate) fn read(&self, name: &RefName) -> Result<Option<String>> {
+        let path = self.path(name);
+        match disk::read_file(&*self.disk, &path, 4096) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", path)(error)),
+        }
+    }
+
+    fn replace(&mut self, name: &RefName, text: &str) -> Result<()> {
+        self.open.remove(name);
+        let path = self.path(name);
+        let io = |action| Error::io(action, &path);
+        let dir = path.parent().expect("a mirror file stands in a directory");
+        self.disk
+            .create_dir(dir)
+            .map_err(Error::io("create", dir))?;
+        let aside = disk::aside(&*self.disk, &path).map_err(io("name"))?;
+        let file = self
+            .disk
+            .open(&aside, OpenMode::CreateNew)
+            .map_err(io("create"))?;
+        let written = file
+            .write_all_at(text.as_bytes(), 0)
+            .and_then(|()| self.disk.rename(&aside, &path))
+            .map_err(io("write"));
+        match written {
+            Ok(()) => {
+                self.open.insert(name.clone(), (file, text.len() as u64));
+                Ok(())
+            }
+            Err(error) => {
+                // Best effort: the error that counts is the one above.
+                let _ = self.disk.remove(&aside);
+                Err(error)
+            }
+        }
+    }
+
+    fn remove(&mut self, name: &RefName) -> Result<()> {
+        self.open.remove(name);
+        let path = self.path(name);
+        match self.disk.remove(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the file of a ref.
+    pub(crate) fn path(&self, name: &RefName) -> PathBuf {
+        let mut path = self.layout.refs_dir();
+        let rest = match name.session() {
+            Some((session, rest)) => {
+                path.push("sessions");
+                path.push(encode(session));
+                rest
+            }
+            None => name.as_str(),
+        };
+        match (name.session().is_some(), rest.split_once('/')) {
+            (true, Some((class @ ("heads" | "memory" | "labels"), name))) => {
+                path.push(class);
+                path.push(encode(name));
+            }
+            (true, None) if matches!(rest, "meta" | "HEAD" | "tip" | "events") => path.push(rest),
+            (false, None) if rest == "HEAD" => path.push(rest),
+            _ => {
+                path.push("other");
+                path.push(encode(rest));
+            }
+        }
+        path
+    }
+}
+
+fn encode(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for (place, byte) in name.bytes().enumerate() {
+        let edge = place == 0 || place + 1 == name.len();
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'+' | b'=' | b'@' | b',' => {
+                out.push(char::from(byte));
+            }
+            b'.' | b' ' if !edge => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "%{byte:02x}");
+            }
+        }
+    }
+    if out.len() > PART_BYTES_MAX {
+        let hash = blake3::hash(name.as_bytes()).to_string();
+        out.truncate(PART_BYTES_MAX - 33);
+        out.push('~');
+        out.push_str(&hash[..32]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+
+    #[test]
+    fn no_two_names_share_a_file() {
+        let long = "x".repeat(300);
+        let names = [
+            "main",
+            "Main",
+            "architect",
+            "architect/deeper",
+            "architect%2fdeeper",
+            "The Architect",
+            ".hidden",
+            "trailing.",
+            "é",
+            "e\u{301}",
+            &long,
+            &long[..299],
+        ];
+        let mirrors = Mirrors::new(Arc::new(OsDisk), Layout::new("/s".as_ref()));
+        let mut seen = std::collections::HashSet::new();
+        for name in names {
+            let name = RefName::of_session("s1", &format!("heads/{name}")).unwrap();
+            let path = mirrors.path(&name);
+            assert_eq!(
+                path.parent().unwrap(),
+                std::path::Path::new("/s/refs/sessions/s1/heads")
+            );
+            let file = path.file_name().unwrap().to_str().unwrap().to_lowercase();
+            assert!(file.len() <= 255);
+            assert!(seen.insert(file), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_mirror_follows_its_ref() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mirrors = Mirrors::new(Arc::new(OsDisk), Layout::new(dir.path()));
+        let name = RefName::new("sessions/s/heads/main").unwrap();
+        let value = |byte| RefValue::Id(crate::id::Id::from_bytes([byte; 32]));
+        for next in [
+            value(1),
+            value(2),
+            RefValue::Symbolic(RefName::head()),
+            value(3),
+        ] {
+            mirrors.write(&name, Some(&next)).unwrap();
+            let path = dir.path().join("refs/sessions/s/heads/main");
+            let text = disk::read_file(&OsDisk, &path, 100).unwrap();
+            assert_eq!(text, format!("{next}\n").into_bytes());
+        }
+        mirrors.write(&name, None).unwrap();
+        assert_eq!(mirrors.read(&name).unwrap(), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Sealed operations: `logs/operations-<number>`, immutable.
+//!
+//! A paged file: count 8, then for each operation the byte where its record begins 8, then the
+//! records: time 8, actor, command, number of ref moves 4, the moves, written as in a journal group.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::store::local::group::{Input, read_move, read_operation, write_move, write_operation};
+use crate::store::local::paged::{Paged, PagedWriter};
+use crate::store::{Operation, OperationRecord, RefMove};
+
+const MAGIC: &[u8; 8] = b"SAPWOPER";
+const VERSION: u32 = 1;
+const WORD_BYTES: u64 = 8;
+
+/// Some operations, oldest first.
+#[derive(Debug)]
+pub(crate) struct OperationLog {
+    file: Paged,
+    count: u64,
+    /// The number of the first operation.
+    first: u64,
+}
+
+impl OperationLog {
+    /// Writes operations, oldest first, durably, and gives the file's length.
+    pub(crate) fn write(
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        operations: &[(Operation, Vec<RefMove>)],
+    ) -> Result<u64> {
+        let mut records = Vec::new();
+        let mut begins = Vec::with_capacity(operations.len());
+        let first = WORD_BYTES * (operations.len() as u64 + 1);
+        for (operation, moves) in operations {
+            begins.push(first + records.len() as u64);
+            write_operation(&mut records, operation);
+            let count = u32::try_from(moves.len()).expect("bounded by the transaction");
+            records.extend_from_slice(&count.to_le_bytes());
+            moves
+                .iter()
+                .for_each(|ref_move| write_move(&mut records, ref_move));
+        }
+        let mut writer = PagedWriter::create(Arc::clone(disk), path)?;
+        writer.write(&(operations.len() as u64).to_le_bytes())?;
+        for begin in begins {
+            writer.write(&begin.to_le_bytes())?;
+        }
+        writer.write(&records)?;
+        writer.finish_durably(MAGIC, VERSION, path)
+    }
+
+    /// Opens a log whose first operation has the number `first`.
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        bytes: u64,
+        first: u64,
+    ) -> Result<OperationLog> {
+        let file = Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?;
+        let count = word(&file, 0)?;
+        if count > file.len() / WORD_BYTES {
+            return Err(Error::corrupt(
+                path,
+                0,
+                "it claims more operations than fit",
+            ));
+        }
+        Ok(OperationLog { file, count, first })
+    }
+
+    /// Visits the operations, newest first, until told to stop.
+    pub(crate) fn for_each(
+        &self,
+        visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        for place in (0..self.count).rev() {
+            let begin = word(&self.file, WORD_BYTES * (place + 1))?;
+            let end = match place + 1 < self.count {
+                true => word(&self.file, WORD_BYTES * (place + 2))?,
+                false => self.file.len(),
+            };
+            let damaged =
+                || Error::corrupt(self.file.path(), begin, "a record is not an operation");
+            let bytes = end.checked_sub(begin).ok_or_else(damaged)?;
+            let record = self.file.bytes(begin, bytes as usize)?;
+            let (operation, moves) = parse(record).ok_or_else(damaged)?;
+            let record = OperationRecord {
+                number: self.first + place,
+                operation,
+                moves,
+            };
+            if visit(&record)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn word(file: &Paged, at: u64) -> Result<u64> {
+    let bytes = file.bytes(at, WORD_BYTES as usize)?;
+    Ok(u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
+}
+
+fn parse(record: &[u8]) -> Option<(Operation, Vec<RefMove>)> {
+    let mut input = Input(record);
+    let operation = read_operation(&mut input)?;
+    let count = input.u32()?;
+    let moves = (0..count)
+        .map(|_| read_move(&mut input))
+        .collect::<Option<_>>()?;
+    input.0.is_empty().then_some((operation, moves))
+}

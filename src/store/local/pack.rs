@@ -1,0 +1,330 @@
+//! Packs: sealed, immutable containers of many objects.
+//!
+//! A pack is three files with one name: `pack-<id>.pack` holds the objects in blocks, `.idx` says
+//! where each is, `.graph` is derived and answers what a walk asks. Its id hashes the pack's header,
+//! every block's header (which hashes the block) and the trailer's fields.
+//!
+//! Invariants:
+//! - the lengths of `.pack` and `.idx` are compared with the manifest's before a byte is used;
+//! - an object's content is hashed against its id every time it is read;
+//! - a missing, damaged or contradictory `.graph` never fails a read: it is made again in memory;
+//! - damage to one block leaves the objects of all others readable.
+//!
+//! Not here: which packs there are, and depths of objects outside this one.
+
+mod block;
+mod topology;
+mod verify;
+mod writer;
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::cache::{BlockCache, Cursor};
+use super::graph::Graph;
+use super::index::{Index, Position};
+use super::paged::{Magic, map_whole, u32_at, unsupported};
+use crate::disk::{Disk, Mapping};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind, Prefix};
+use crate::store::{Content, Stored};
+
+use block::{Block, Span};
+
+#[allow(unused_imports)]
+pub(crate) use topology::{Depth, PathEnd};
+#[allow(unused_imports)]
+pub(crate) use verify::salvage;
+#[allow(unused_imports)]
+pub(crate) use writer::{PACKED_BYTES_MAX, PackOptions, PackWriter};
+
+/// The first bytes of a pack.
+const PACK_MAGIC: &Magic = b"SAPWPACK";
+/// The first bytes of a pack's trailer.
+const TRAILER_MAGIC: &Magic = b"SAPWPEND";
+/// The version that is written and read.
+const PACK_VERSION: u32 = 1;
+
+/// Magic, version, flags.
+const PACK_HEADER_BYTES: usize = 8 + 4 + 4;
+/// Magic, block count, object count.
+const TRAILER_FIELDS_BYTES: usize = 8 + 4 + 8;
+/// The fields, and the pack's id.
+const TRAILER_BYTES: usize = TRAILER_FIELDS_BYTES + Id::BYTES;
+
+/// What the manifest says of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackInfo {
+    /// Its id, which is in its files' names.
+    pub(crate) id: Id,
+    /// How long `.pack` is.
+    pub(crate) pack_bytes: u64,
+    /// How long `.idx` is.
+    pub(crate) index_bytes: u64,
+    /// How many objects it has.
+    pub(crate) objects: u64,
+}
+
+/// One of a pack's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PackFile {
+    /// The objects.
+    Pack,
+    /// Where each is.
+    Index,
+    /// The derived graph.
+    Graph,
+}
+
+impl PackFile {
+    /// All of them.
+    pub(crate) const ALL: [PackFile; 3] = [PackFile::Pack, PackFile::Index, PackFile::Graph];
+
+    /// Gives the file's path in the directory of packs.
+    pub(crate) fn path(self, dir: &Path, id: &Id) -> PathBuf {
+        let ending = match self {
+            PackFile::Pack => "pack",
+            PackFile::Index => "idx",
+            PackFile::Graph => "graph",
+        };
+        dir.join(format!("pack-{id}.{ending}"))
+    }
+}
+
+/// An open pack.
+pub(crate) struct Pack {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    path: PathBuf,
+    info: PackInfo,
+    index: Index,
+    mapping: OnceLock<Mapping>,
+    stored_graph: OnceLock<Option<Graph>>,
+    rebuilt_graph: OnceLock<Graph>,
+    block_rows: OnceLock<BlockRows>,
+}
+
+impl Pack {
+    /// Opens a pack: maps its index. The other files are mapped when they are first needed.
+    pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, info: &PackInfo) -> Result<Pack> {
+        let index_path = PackFile::Index.path(dir, &info.id);
+        let index = Index::open(
+            disk.as_ref(),
+            &index_path,
+            info.index_bytes,
+            &info.id,
+            info.pack_bytes,
+        )?;
+        if u64::from(index.len()) != info.objects {
+            return Err(Error::corrupt(
+                index_path,
+                None,
+                format!("it has {} objects, expected {}", index.len(), info.objects),
+            ));
+        }
+        Ok(Pack {
+            disk,
+            dir: dir.to_owned(),
+            path: PackFile::Pack.path(dir, &info.id),
+            info: *info,
+            index,
+            mapping: OnceLock::new(),
+            stored_graph: OnceLock::new(),
+            rebuilt_graph: OnceLock::new(),
+            block_rows: OnceLock::new(),
+        })
+    }
+
+    /// Gives what the manifest says of it.
+    pub(crate) fn info(&self) -> &PackInfo {
+        &self.info
+    }
+
+    /// Gives the number of objects.
+    pub(crate) fn len(&self) -> u32 {
+        self.index.len()
+    }
+
+    /// Finds the row of an id.
+    pub(crate) fn find(&self, id: &Id) -> Result<Option<u32>> {
+        self.index.find(id)
+    }
+
+    /// Gives the id of a row.
+    pub(crate) fn id(&self, row: u32) -> Result<Id> {
+        self.index.id(row)
+    }
+
+    /// Gives the kind of a row.
+    pub(crate) fn kind(&self, row: u32) -> Result<Kind> {
+        Ok(self.index.position(row)?.kind)
+    }
+
+    /// Gives where a row's object is.
+    pub(crate) fn position(&self, row: u32) -> Result<Position> {
+        self.index.position(row)
+    }
+
+    /// Adds up to `limit` ids that begin with a prefix, in order.
+    pub(crate) fn prefix(&self, prefix: &Prefix, limit: usize, ids: &mut Vec<Id>) -> Result<()> {
+        self.index.prefix(prefix, limit, ids)
+    }
+}
+
+/// Reading objects.
+impl Pack {
+    /// Reads an object and checks it against its id.
+    pub(crate) fn read(&self, row: u32, cache: &BlockCache) -> Result<Stored> {
+        self.read_with(row, &mut Cursor::new(cache))
+    }
+
+    /// Reads an object, from the block that the cursor used last if it is there.
+    pub(crate) fn read_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
+        let position = self.index.position(row)?;
+        let key = (self.info.id, position.block);
+        let raw = cursor.block(key, || self.load(position.block))?;
+        let span = self.span(raw, row, &position)?;
+        Ok(Stored {
+            kind: span.kind,
+            content: Content::part(Arc::clone(raw), span.content),
+        })
+    }
+
+    /// Visits every object, block by block, until told to stop.
+    pub(crate) fn for_each(
+        &self,
+        visit: &mut dyn FnMut(&Id, Kind, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        for block in 0..self.blocks() {
+            let raw = self.load(block)?;
+            for row in self.block_rows(block)? {
+                let span = self.span(&raw, *row, &self.index.position(*row)?)?;
+                let stop = visit(&self.id(*row)?, span.kind, &raw[span.content])?;
+                if stop.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the number of blocks.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.index.blocks()
+    }
+
+    /// Gives the rows of a block's objects, in their order in the block.
+    pub(crate) fn block_rows(&self, block: u32) -> Result<&[u32]> {
+        let rows = match self.block_rows.get() {
+            Some(rows) => rows,
+            None => {
+                let rows = BlockRows::of(&self.index)?;
+                self.block_rows.get_or_init(|| rows)
+            }
+        };
+        Ok(rows.of_block(block))
+    }
+
+    /// Finds an object in its block's raw content and checks it against index and id.
+    fn span(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
+        let id = self.index.id(row)?;
+        Span::at(raw, position.offset as usize)
+            .filter(|span| span.kind == position.kind && span.id(raw) == id)
+            .ok_or_else(|| {
+                let why = format!("block {} does not hold object {id}", position.block);
+                Error::corrupt(&self.path, None, why)
+            })
+    }
+
+    fn load(&self, block: u32) -> Result<Vec<u8>> {
+        let place = self.index.block(block)?;
+        let found = self.block(block)?;
+        found.decompress(place.offset, &self.path)
+    }
+
+    /// Finds a block, checked against its checksum and the index.
+    fn block(&self, block: u32) -> Result<Block<'_>> {
+        let place = self.index.block(block)?;
+        let found = Block::at(self.mapping()?, place.offset, &self.path)?;
+        found.agree(&place, &self.path)?;
+        Ok(found)
+    }
+
+    /// Maps the pack; its length must be what the manifest says.
+    fn mapping(&self) -> Result<&Mapping> {
+        if let Some(mapping) = self.mapping.get() {
+            return Ok(mapping);
+        }
+        let mapping = map_whole(self.disk.as_ref(), &self.path, Some(self.info.pack_bytes))?;
+        check_header(&mapping, &self.path)?;
+        Ok(self.mapping.get_or_init(|| mapping))
+    }
+}
+
+impl fmt::Debug for Pack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "Pack({}, {} objects)",
+            self.info.id.short(12),
+            self.len()
+        )
+    }
+}
+
+/// Checks that a pack begins as one of a version that we know.
+fn check_header(pack: &[u8], path: &Path) -> Result<()> {
+    if pack.len() < PACK_HEADER_BYTES + TRAILER_BYTES || !pack.starts_with(PACK_MAGIC) {
+        return Err(Error::corrupt(path, 0, "it does not begin as a pack does"));
+    }
+    let (version, flags) = (u32_at(pack, 8), u32_at(pack, 12));
+    if (version, flags) != (PACK_VERSION, 0) {
+        return Err(unsupported(path, version, flags));
+    }
+    Ok(())
+}
+
+/// The rows of each block.
+#[derive(Debug)]
+struct BlockRows {
+    rows: Vec<u32>,
+    /// Where each block's rows begin, and where the last one's end.
+    starts: Vec<u32>,
+}
+
+impl BlockRows {
+    fn of(index: &Index) -> Result<BlockRows> {
+        let blocks = index.blocks() as usize;
+        let mut placed = Vec::with_capacity(index.len() as usize);
+        let mut starts = vec![0u32; blocks + 1];
+        for row in 0..index.len() {
+            let position = index.position(row)?;
+            let count = starts.get_mut(position.block as usize + 1);
+            *count.ok_or_else(|| {
+                Error::corrupt(index.path(), None, "an object in a block that is not there")
+            })? += 1;
+            placed.push((position.block, position.offset, row));
+        }
+        for block in 0..blocks {
+            starts[block + 1] += starts[block];
+        }
+        placed.sort_unstable();
+        Ok(BlockRows {
+            rows: placed.into_iter().map(|(_, _, row)| row).collect(),
+            starts,
+        })
+    }
+
+    fn of_block(&self, block: u32) -> &[u32] {
+        let block = block as usize;
+        match self.starts.get(block..block + 2) {
+            Some(ends) => &self.rows[ends[0] as usize..ends[1] as usize],
+            None => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

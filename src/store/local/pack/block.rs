@@ -1,0 +1,250 @@
+//! The bytes of a block: a header, then one zstd frame of objects that are read together.
+//!
+//! A frame's raw content is `"<kind> <len>\0" + content` of its objects, one after another: an id is
+//! the hash of a slice of it, and a pack can be salvaged without its index.
+//!
+//! Invariants: nothing is decompressed before its checksum matched, and nothing is allocated by a
+//! length beyond [`BLOCK_RAW_BYTES_MAX`]. The header holds a hash of the block's ids beside the
+//! checksum that covers it, so that a reader checks a block without knowing all its ids.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::path::Path;
+
+use super::super::index::BlockPlace;
+use super::super::paged::u32_at;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+
+/// The most that a block's raw content may claim to be.
+pub(crate) const BLOCK_RAW_BYTES_MAX: u32 = 8 << 20;
+
+/// Compressed length, raw length, object count, the hash of the ids.
+const FIELDS_BYTES: usize = 4 + 4 + 4 + blake3::OUT_LEN;
+/// The fields and the checksum over them and the frame.
+pub(crate) const BLOCK_HEADER_BYTES: usize = FIELDS_BYTES + blake3::OUT_LEN;
+
+type Hash = [u8; blake3::OUT_LEN];
+
+/// What stands before a block's frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockHeader {
+    /// How long the frame is.
+    pub(crate) compressed_bytes: u32,
+    /// How long the raw content is.
+    pub(crate) raw_bytes: u32,
+    /// How many objects it holds.
+    pub(crate) objects: u32,
+    /// BLAKE3 over the ids of the objects, in order.
+    pub(crate) ids_hash: Hash,
+    /// BLAKE3 over all the fields above, as written, and the frame.
+    pub(crate) checksum: Hash,
+}
+
+impl BlockHeader {
+    /// Makes the header of a frame.
+    pub(crate) fn new(raw_bytes: u32, objects: u32, ids_hash: Hash, frame: &[u8]) -> BlockHeader {
+        let mut header = BlockHeader {
+            compressed_bytes: frame.len() as u32,
+            raw_bytes,
+            objects,
+            ids_hash,
+            checksum: Hash::default(),
+        };
+        header.checksum = header.sum(frame);
+        header
+    }
+
+    /// Reads a header.
+    pub(crate) fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> BlockHeader {
+        let hash = |at: usize| {
+            bytes[at..at + blake3::OUT_LEN]
+                .try_into()
+                .expect("32 bytes")
+        };
+        BlockHeader {
+            compressed_bytes: u32_at(bytes, 0),
+            raw_bytes: u32_at(bytes, 4),
+            objects: u32_at(bytes, 8),
+            ids_hash: hash(12),
+            checksum: hash(FIELDS_BYTES),
+        }
+    }
+
+    /// Gives the header's bytes.
+    pub(crate) fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
+        let mut bytes = [0; BLOCK_HEADER_BYTES];
+        bytes[..4].copy_from_slice(&self.compressed_bytes.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.raw_bytes.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.objects.to_le_bytes());
+        bytes[12..FIELDS_BYTES].copy_from_slice(&self.ids_hash);
+        bytes[FIELDS_BYTES..].copy_from_slice(&self.checksum);
+        bytes
+    }
+
+    fn sum(&self, frame: &[u8]) -> Hash {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.encode()[..FIELDS_BYTES]);
+        hasher.update(frame);
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// A block in a pack, its checksum verified.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block<'p> {
+    /// Its header.
+    pub(crate) header: BlockHeader,
+    /// Its zstd frame.
+    pub(crate) frame: &'p [u8],
+}
+
+impl<'p> Block<'p> {
+    /// Finds the block at an offset of a pack and checks it.
+    pub(crate) fn at(pack: &'p [u8], offset: u64, path: &Path) -> Result<Block<'p>> {
+        let corrupt = |why: &str| Error::corrupt(path, offset, why);
+        let (header, rest) = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| pack.get(offset..))
+            .and_then(|bytes| bytes.split_first_chunk::<BLOCK_HEADER_BYTES>())
+            .ok_or_else(|| corrupt("a block is cut off"))?;
+        let header = BlockHeader::decode(header);
+        if header.raw_bytes > BLOCK_RAW_BYTES_MAX {
+            return Err(corrupt("a block claims to be larger than blocks are"));
+        }
+        let frame = rest
+            .get(..header.compressed_bytes as usize)
+            .ok_or_else(|| corrupt("a block is cut off"))?;
+        if header.sum(frame) != header.checksum {
+            return Err(corrupt("the checksum of this block does not match"));
+        }
+        Ok(Block { header, frame })
+    }
+
+    /// Checks that the index says the same of the block's lengths.
+    pub(crate) fn agree(&self, place: &BlockPlace, path: &Path) -> Result<()> {
+        let said = (place.compressed_bytes, place.raw_bytes);
+        if said != (self.header.compressed_bytes, self.header.raw_bytes) {
+            return Err(Error::corrupt(
+                path,
+                place.offset,
+                "a block is not as long as the index says",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Decompresses the objects.
+    pub(crate) fn decompress(&self, offset: u64, path: &Path) -> Result<Vec<u8>> {
+        let corrupt = |why: String| Error::corrupt(path, offset, why);
+        let raw_bytes = self.header.raw_bytes as usize;
+        let mut raw = Vec::with_capacity(raw_bytes);
+        let written = with_decompressor(|zstd| zstd.decompress_to_buffer(self.frame, &mut raw))
+            .map_err(|error| corrupt(format!("a block does not decompress: {error}")))?;
+        if written != raw_bytes {
+            return Err(corrupt(format!(
+                "a block has {written} bytes, expected {raw_bytes}"
+            )));
+        }
+        Ok(raw)
+    }
+}
+
+/// Runs with this thread's decompressor.
+fn with_decompressor<T>(
+    run: impl FnOnce(&mut zstd::bulk::Decompressor<'static>) -> std::io::Result<T>,
+) -> std::io::Result<T> {
+    thread_local! {
+        static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+            const { RefCell::new(None) };
+    }
+    ZSTD.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = Some(zstd::bulk::Decompressor::new()?);
+        }
+        run(kept.as_mut().expect("it was set above"))
+    })
+}
+
+/// One object within a block's raw content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Its kind.
+    pub(crate) kind: Kind,
+    /// Where its header begins.
+    pub(crate) start: usize,
+    /// Its content, without the header.
+    pub(crate) content: Range<usize>,
+}
+
+impl Span {
+    /// Reads the header at an offset; `None` if there is none or the object is cut off.
+    pub(crate) fn at(raw: &[u8], start: usize) -> Option<Span> {
+        let bytes = raw.get(start..)?;
+        let kind = Kind::ALL
+            .into_iter()
+            .find(|kind| bytes.starts_with(kind.name().as_bytes()))?;
+        let mut at = kind.name().len();
+        if *bytes.get(at)? != b' ' {
+            return None;
+        }
+        let mut length = 0usize;
+        let digits_at = at + 1;
+        loop {
+            at += 1;
+            match *bytes.get(at)? {
+                digit @ b'0'..=b'9' => {
+                    length = length
+                        .checked_mul(10)?
+                        .checked_add(usize::from(digit - b'0'))?;
+                }
+                0 if at > digits_at => break,
+                _ => return None,
+            }
+        }
+        if bytes[digits_at] == b'0' && at > digits_at + 1 {
+            return None;
+        }
+        let from = start + at + 1;
+        let to = from.checked_add(length).filter(|to| *to <= raw.len())?;
+        Some(Span {
+            kind,
+            start,
+            content: from..to,
+        })
+    }
+
+    /// Hashes header and content.
+    pub(crate) fn id(&self, raw: &[u8]) -> Id {
+        Id::from_bytes(*blake3::hash(&raw[self.start..self.content.end]).as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_found_only_where_a_header_stands() {
+        let raw = b"blob 2\0hientry 10\0aaaaabbbbb";
+        let first = Span::at(raw, 0).unwrap();
+        assert_eq!((first.kind, first.content.clone()), (Kind::Blob, 7..9));
+        assert_eq!(first.id(raw), Id::of(Kind::Blob, b"hi"));
+        let second = Span::at(raw, 9).unwrap();
+        assert_eq!((second.kind, second.content), (Kind::Entry, 18..28));
+        for start in (1..40).filter(|start| *start != 9) {
+            assert_eq!(Span::at(raw, start), None);
+        }
+        for bad in [
+            &b"blob 02\0hi"[..],
+            b"blob \0",
+            b"blob 3\0hi",
+            b"blob -1\0",
+            b"blob 99999999999999999999999\0",
+            b"blob 2",
+            b"tree 2\0hi",
+        ] {
+            assert_eq!(Span::at(bad, 0), None);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Checking a pack through and through, and reading one that lost its index.
+//!
+//! Both report what they find and go on as far as they can. Neither changes anything.
+//!
+//! Not here: the depth of objects whose path leaves the pack, which only the store can check.
+
+use std::path::Path;
+
+use super::super::graph::{Graph, Parent};
+use super::super::paged::{map_whole, u32_at, u64_at};
+use super::block::{BLOCK_HEADER_BYTES, Block, Span};
+use super::{
+    PACK_HEADER_BYTES, Pack, TRAILER_BYTES, TRAILER_FIELDS_BYTES, TRAILER_MAGIC, check_header,
+};
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::object;
+
+impl Pack {
+    /// Checks every byte of the three files, and the index and the graph against the objects.
+    ///
+    /// Gives the number of objects that are whole. A missing graph is reported as the file that is
+    /// not there.
+    pub(crate) fn verify(&self, found: &mut dyn FnMut(Error)) -> u64 {
+        if let Err(error) = self.index.check() {
+            found(error);
+        }
+        let whole = self.verify_blocks(found).unwrap_or_else(|error| {
+            found(error);
+            0
+        });
+        if let Err(error) = self.verify_graph(found) {
+            found(error);
+        }
+        whole
+    }
+
+    /// Checks all blocks, the trailer and the pack's id.
+    fn verify_blocks(&self, found: &mut dyn FnMut(Error)) -> Result<u64> {
+        let pack: &[u8] = self.mapping()?;
+        let mut id = blake3::Hasher::new();
+        id.update(&pack[..PACK_HEADER_BYTES]);
+        let mut end = PACK_HEADER_BYTES as u64;
+        let mut whole = 0;
+        for number in 0..self.blocks() {
+            let place = self.index.block(number)?;
+            if place.offset != end {
+                found(self.damaged(place.offset, "blocks do not lie back to back"));
+            }
+            end = place
+                .offset
+                .saturating_add(BLOCK_HEADER_BYTES as u64 + u64::from(place.compressed_bytes));
+            match self.block(number) {
+                Ok(block) => {
+                    id.update(&block.header.encode());
+                    match self.verify_block(number, &block, place.offset) {
+                        Ok(objects) => whole += objects,
+                        Err(error) => found(error),
+                    }
+                }
+                Err(error) => found(error),
+            }
+        }
+        let trailer_at = pack.len() - TRAILER_BYTES;
+        let trailer = &pack[trailer_at..];
+        id.update(&trailer[..TRAILER_FIELDS_BYTES]);
+        let said = (u32_at(trailer, 8), u64_at(trailer, 12));
+        if end != trailer_at as u64
+            || !trailer.starts_with(TRAILER_MAGIC)
+            || said != (self.blocks(), u64::from(self.len()))
+            || trailer[TRAILER_FIELDS_BYTES..] != *self.info.id.as_bytes()
+        {
+            found(self.damaged(trailer_at as u64, "its trailer does not match"));
+        }
+        if *id.finalize().as_bytes() != *self.info.id.as_bytes() {
+            found(self.damaged(trailer_at as u64, "its blocks do not hash to its id"));
+        }
+        Ok(whole)
+    }
+
+    /// Checks that a block holds the objects that the index says, all of them and nothing else.
+    fn verify_block(&self, number: u32, block: &Block<'_>, offset: u64) -> Result<u64> {
+        let raw = block.decompress(offset, &self.path)?;
+        let rows = self.block_rows(number)?;
+        let mut ids = blake3::Hasher::new();
+        let mut end = 0;
+        for row in rows {
+            let span = self.span(&raw, *row, &self.index.position(*row)?)?;
+            if span.start != end {
+                return Err(self.damaged(offset, "its objects do not lie back to back"));
+            }
+            object::outline(span.kind, &raw[span.content.clone()])?;
+            ids.update(self.id(*row)?.as_bytes());
+            end = span.content.end;
+        }
+        let objects = rows.len() as u32;
+        if end != raw.len()
+            || objects != block.header.objects
+            || *ids.finalize().as_bytes() != block.header.ids_hash
+        {
+            return Err(self.damaged(offset, "it holds other objects than the index says"));
+        }
+        Ok(u64::from(objects))
+    }
+
+    /// Compares the stored graph with one made from the objects.
+    fn verify_graph(&self, found: &mut dyn FnMut(Error)) -> Result<()> {
+        let path = self.graph_path();
+        let stored = Graph::open(self.disk.as_ref(), &path, &self.info.id, self.len())?;
+        stored.check()?;
+        let made = self.rebuild_graph()?;
+        for row in 0..self.len() {
+            let Ok(right) = self.outline_by(&made, row) else {
+                continue;
+            };
+            let (first, depth) = stored.step(row)?;
+            let depth_fits = match (first, depth) {
+                (Parent::None, depth) => depth == Some(0),
+                (Parent::Row(parent), Some(depth)) => {
+                    depth.checked_sub(1) == stored.step(parent)?.1 && depth > 0
+                }
+                (Parent::Outside(_), Some(depth)) => depth > 0,
+                (_, None) => true,
+            };
+            if !depth_fits || self.outline_by(&stored, row)? != right {
+                found(stored.damaged(row, "it does not say what the object says"));
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, offset: u64, why: &str) -> Error {
+        Error::corrupt(&self.path, offset, why)
+    }
+}
+
+/// Reads the objects of a pack without its index, and gives how many there were.
+///
+/// A damaged block is reported and passed over as far as its header tells where the next one is.
+pub(crate) fn salvage(
+    disk: &dyn Disk,
+    path: &Path,
+    visit: &mut dyn FnMut(&Id, Kind, &[u8]) -> Result<()>,
+    found: &mut dyn FnMut(Error),
+) -> Result<u64> {
+    let pack = map_whole(disk, path, None)?;
+    check_header(&pack, path)?;
+    let mut at = PACK_HEADER_BYTES as u64;
+    let mut objects = 0;
+    while let Some(rest) = pack.get(at as usize..)
+        && !rest.is_empty()
+        && !rest.starts_with(TRAILER_MAGIC)
+    {
+        let block_at = at;
+        if rest.len() < BLOCK_HEADER_BYTES {
+            found(Error::corrupt(path, at, "it ends within a block"));
+            break;
+        }
+        at += BLOCK_HEADER_BYTES as u64 + u64::from(u32_at(rest, 0));
+        let raw = Block::at(&pack, block_at, path)
+            .and_then(|block| Ok((block.decompress(block_at, path)?, block.header)));
+        let (raw, header) = match raw {
+            Ok(read) => read,
+            Err(error) => {
+                found(error);
+                continue;
+            }
+        };
+        let (mut start, mut count) = (0, 0);
+        let mut ids = blake3::Hasher::new();
+        while let Some(span) = Span::at(&raw, start) {
+            let id = span.id(&raw);
+            ids.update(id.as_bytes());
+            start = span.content.end;
+            count += 1;
+            visit(&id, span.kind, &raw[span.content])?;
+        }
+        objects += u64::from(count);
+        if count != header.objects || *ids.finalize().as_bytes() != header.ids_hash {
+            let why = "a block holds other objects than its header says";
+            found(Error::corrupt(path, block_at, why));
+        }
+    }
+    Ok(objects)
+}

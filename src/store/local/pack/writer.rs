@@ -1,0 +1,328 @@
+//! Writing a pack.
+//!
+//! Objects come in the order in which they will be walked. Nothing has a final name until all three
+//! files are whole and synced; a writer that is dropped before leaves nothing, one that is killed
+//! leaves files beside the final names.
+//!
+//! Not here: choosing the order, and telling anybody that the pack exists.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, GraphBuilder};
+use super::super::index::{
+    BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
+};
+use super::super::paged::{AsideFile, PagedWriter};
+use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, BlockHeader, Span};
+use super::{PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION, Pack, PackFile, PackInfo};
+use super::{TRAILER_BYTES, TRAILER_MAGIC};
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::id::{self, Id, Kind};
+use crate::object;
+
+/// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
+pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
+
+/// How a pack is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackOptions {
+    /// How hard zstd tries.
+    pub(crate) level: i32,
+    /// How much raw content a block has, unless one object alone has more.
+    pub(crate) block_bytes: usize,
+}
+
+impl Default for PackOptions {
+    fn default() -> PackOptions {
+        PackOptions {
+            level: 3,
+            block_bytes: 64 << 10,
+        }
+    }
+}
+
+/// A pack being written.
+pub(crate) struct PackWriter {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    block_bytes: usize,
+    file: AsideFile,
+    zstd: zstd::bulk::Compressor<'static>,
+    /// The raw content of the block being filled, and the hash of its ids.
+    raw: Vec<u8>,
+    raw_ids: blake3::Hasher,
+    raw_objects: u32,
+    frame: Vec<u8>,
+    positions: Vec<(Id, Position)>,
+    numbers: HashMap<Id, u32>,
+    graph: GraphBuilder,
+    blocks: Vec<BlockPlace>,
+    id: blake3::Hasher,
+}
+
+impl PackWriter {
+    /// Begins a pack in the directory of packs.
+    pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, options: PackOptions) -> Result<PackWriter> {
+        let near = dir.join("pack-new");
+        let zstd =
+            zstd::bulk::Compressor::new(options.level).map_err(Error::io("compress", &near))?;
+        let mut writer = PackWriter {
+            file: AsideFile::create(Arc::clone(&disk), &near)?,
+            disk,
+            dir: dir.to_owned(),
+            block_bytes: options.block_bytes.min(PACKED_BYTES_MAX),
+            zstd,
+            raw: Vec::new(),
+            raw_ids: blake3::Hasher::new(),
+            raw_objects: 0,
+            frame: Vec::new(),
+            positions: Vec::new(),
+            numbers: HashMap::new(),
+            graph: GraphBuilder::default(),
+            blocks: Vec::new(),
+            id: blake3::Hasher::new(),
+        };
+        let mut header = [0; PACK_HEADER_BYTES];
+        header[..8].copy_from_slice(PACK_MAGIC);
+        header[8..12].copy_from_slice(&PACK_VERSION.to_le_bytes());
+        writer.id.update(&header);
+        writer.file.write(&header)?;
+        Ok(writer)
+    }
+
+    /// Gives the number of objects up to now.
+    pub(crate) fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Adds an object; one that is there already is passed over.
+    ///
+    /// It is hashed once more: what a pack replaces may be gone soon.
+    pub(crate) fn add(&mut self, id: &Id, kind: Kind, content: &[u8]) -> Result<()> {
+        if content.len() > PACKED_BYTES_MAX {
+            return Err(Error::TooLarge {
+                what: "an object for a pack",
+                found: content.len() as u64,
+                limit: PACKED_BYTES_MAX as u64,
+            });
+        }
+        if self.numbers.contains_key(id) {
+            return Ok(());
+        }
+        let header = id::header(kind, content.len() as u64);
+        let object_bytes = header.len() + content.len();
+        if !self.raw.is_empty() && self.raw.len() + object_bytes > self.block_bytes {
+            self.end_block()?;
+        }
+        let start = self.raw.len();
+        self.raw.extend_from_slice(&header);
+        self.raw.extend_from_slice(content);
+        let span = Span {
+            kind,
+            start,
+            content: start + header.len()..self.raw.len(),
+        };
+        let added = self.note(id, &span, content);
+        if added.is_err() {
+            self.raw.truncate(start);
+        }
+        added
+    }
+
+    /// Copies a block of another pack as it is, without decompressing it.
+    ///
+    /// Where one of its objects is here already, the others are added one by one.
+    pub(crate) fn add_block(&mut self, pack: &Pack, block: u32) -> Result<()> {
+        let rows = pack.block_rows(block)?;
+        let ids = rows.iter().map(|row| pack.id(*row));
+        let ids = ids.collect::<Result<Vec<Id>>>()?;
+        if ids.iter().any(|id| self.numbers.contains_key(id)) {
+            let raw = pack.load(block)?;
+            for (row, id) in rows.iter().zip(&ids) {
+                let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
+                self.add(id, span.kind, &raw[span.content])?;
+            }
+            return Ok(());
+        }
+        let found = pack.block(block)?;
+        let mut hasher = blake3::Hasher::new();
+        ids.iter().for_each(|id| {
+            hasher.update(id.as_bytes());
+        });
+        if *hasher.finalize().as_bytes() != found.header.ids_hash {
+            return Err(Error::corrupt(
+                &pack.path,
+                pack.index.block(block)?.offset,
+                "a block does not hold the objects that the index says",
+            ));
+        }
+        self.end_block()?;
+        for (row, id) in rows.iter().zip(&ids) {
+            let said = pack.outline(*row)?;
+            self.graph
+                .add(said.kind, &said.label, said.time, &said.parents)?;
+            let position = pack.index.position(*row)?;
+            self.place(id, position.kind, position.offset as usize)?;
+        }
+        self.put_block(&found.header, found.frame)
+    }
+
+    /// Finishes the pack: all three files durable under their names.
+    ///
+    /// `depth_of` is asked for the depths of objects outside the pack; where it has no answer, the
+    /// graph leaves the depth open. A crash leaves files that nobody names.
+    pub(crate) fn finish(
+        mut self,
+        depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
+    ) -> Result<PackInfo> {
+        self.end_block()?;
+        let pack_id = self.end_pack()?;
+        let pack_bytes = self.file.len();
+        let mut order: Vec<u32> = (0..self.positions.len() as u32).collect();
+        order.sort_unstable_by_key(|number| self.positions[*number as usize].0);
+        let index = self.write_index(&pack_id, pack_bytes, &order)?;
+        let graph = self.write_graph(&pack_id, &order, depth_of)?;
+        let info = PackInfo {
+            id: pack_id,
+            pack_bytes,
+            index_bytes: index.len(),
+            objects: order.len() as u64,
+        };
+        self.file.sync()?;
+        graph.publish(&PackFile::Graph.path(&self.dir, &pack_id))?;
+        index.publish(&PackFile::Index.path(&self.dir, &pack_id))?;
+        self.file
+            .publish(&PackFile::Pack.path(&self.dir, &pack_id))?;
+        let synced = self.disk.sync_dir(&self.dir);
+        synced.map_err(Error::io("sync", &self.dir))?;
+        Ok(info)
+    }
+
+    /// Notes an object that was just put at the end of the block being filled.
+    fn note(&mut self, id: &Id, span: &Span, content: &[u8]) -> Result<()> {
+        if span.id(&self.raw) != *id {
+            return Err(Error::InvalidObject {
+                kind: span.kind.name(),
+                why: format!("its content does not hash to {id}"),
+            });
+        }
+        let said = object::outline(span.kind, content)?;
+        self.graph
+            .add(span.kind, &said.label, said.time, &said.parents)?;
+        self.place(id, span.kind, span.start)?;
+        self.raw_ids.update(id.as_bytes());
+        self.raw_objects += 1;
+        Ok(())
+    }
+
+    /// Notes where an object will be: in the next block that is put.
+    fn place(&mut self, id: &Id, kind: Kind, offset: usize) -> Result<()> {
+        let number = self.positions.len();
+        if number >= PACK_OBJECTS_MAX {
+            return Err(Error::TooLarge {
+                what: "the number of objects in a pack",
+                found: number as u64,
+                limit: PACK_OBJECTS_MAX as u64,
+            });
+        }
+        let position = Position {
+            block: self.blocks.len() as u32,
+            kind,
+            offset: offset as u32,
+        };
+        self.positions.push((*id, position));
+        self.numbers.insert(*id, number as u32);
+        Ok(())
+    }
+
+    /// Compresses and writes the block being filled, if there is anything in it.
+    fn end_block(&mut self) -> Result<()> {
+        if self.raw.is_empty() {
+            return Ok(());
+        }
+        assert!(
+            self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize,
+            "objects are bounded"
+        );
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.clear();
+        frame.reserve(zstd::zstd_safe::compress_bound(self.raw.len()));
+        self.zstd
+            .compress_to_buffer(&self.raw, &mut frame)
+            .map_err(Error::io("compress", &self.dir))?;
+        let ids_hash = *self.raw_ids.finalize().as_bytes();
+        let header = BlockHeader::new(self.raw.len() as u32, self.raw_objects, ids_hash, &frame);
+        let put = self.put_block(&header, &frame);
+        self.frame = frame;
+        self.raw.clear();
+        self.raw_ids.reset();
+        self.raw_objects = 0;
+        put
+    }
+
+    fn put_block(&mut self, header: &BlockHeader, frame: &[u8]) -> Result<()> {
+        self.blocks.push(BlockPlace {
+            offset: self.file.len(),
+            compressed_bytes: header.compressed_bytes,
+            raw_bytes: header.raw_bytes,
+        });
+        let header: [u8; BLOCK_HEADER_BYTES] = header.encode();
+        self.id.update(&header);
+        self.file.write(&header)?;
+        self.file.write(frame)
+    }
+
+    /// Writes the trailer and gives the pack's id, which ends it.
+    fn end_pack(&mut self) -> Result<Id> {
+        let mut trailer = Vec::with_capacity(TRAILER_BYTES);
+        trailer.extend_from_slice(TRAILER_MAGIC);
+        trailer.extend_from_slice(&(self.blocks.len() as u32).to_le_bytes());
+        trailer.extend_from_slice(&(self.positions.len() as u64).to_le_bytes());
+        self.id.update(&trailer);
+        let pack_id = Id::from_bytes(*self.id.finalize().as_bytes());
+        trailer.extend_from_slice(pack_id.as_bytes());
+        self.file.write(&trailer)?;
+        Ok(pack_id)
+    }
+
+    fn write_index(&self, pack_id: &Id, pack_bytes: u64, order: &[u32]) -> Result<AsideFile> {
+        let near = PackFile::Index.path(&self.dir, pack_id);
+        let mut writer = PagedWriter::create(Arc::clone(&self.disk), &near)?;
+        let rows = order.iter().map(|number| {
+            let (id, position) = &self.positions[*number as usize];
+            (id, *position)
+        });
+        write_index(&mut writer, pack_id, pack_bytes, rows, &self.blocks)?;
+        writer.seal(INDEX_MAGIC, INDEX_VERSION)
+    }
+
+    fn write_graph(
+        &self,
+        pack_id: &Id,
+        order: &[u32],
+        depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
+    ) -> Result<AsideFile> {
+        let mut rows = vec![0u32; order.len()];
+        for (row, number) in (0..).zip(order) {
+            rows[*number as usize] = row;
+        }
+        let mut row_of = |id: &Id| {
+            let number = self.numbers.get(id);
+            Ok(number.map(|number| rows[*number as usize]))
+        };
+        let payload = self.graph.build(pack_id, order, &mut row_of, depth_of)?;
+        let near = PackFile::Graph.path(&self.dir, pack_id);
+        let mut writer = PagedWriter::create(Arc::clone(&self.disk), &near)?;
+        writer.write(&payload)?;
+        writer.seal(GRAPH_MAGIC, GRAPH_VERSION)
+    }
+}
+
+impl std::fmt::Debug for PackWriter {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "PackWriter({} objects)", self.positions.len())
+    }
+}

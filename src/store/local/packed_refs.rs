@@ -1,0 +1,163 @@
+//! A snapshot of all refs: `refs/packed-<generation>`, sorted and immutable.
+//!
+//! A paged file whose payload is text, a line per ref: name, tab, value. A name holds no control
+//! character, so lines sort as names do, and one ref is found by bisection.
+
+use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::store::local::paged::{Paged, PagedWriter};
+use crate::store::{RefName, RefValue};
+
+const MAGIC: &[u8; 8] = b"SAPWREFS";
+const VERSION: u32 = 1;
+/// Longer than any line: two names and what is around them.
+const LINE_BYTES_MAX: u64 = 4096;
+
+/// All refs as they were at one moment.
+#[derive(Debug)]
+pub(crate) struct PackedRefs {
+    file: Paged,
+}
+
+impl PackedRefs {
+    /// Writes a snapshot, durably, and gives its length. The refs come sorted by name.
+    pub(crate) fn write<'a>(
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        refs: impl IntoIterator<Item = (&'a RefName, &'a RefValue)>,
+    ) -> Result<u64> {
+        let mut writer = PagedWriter::create(Arc::clone(disk), path)?;
+        for (name, value) in refs {
+            writer.write(format!("{name}\t{value}\n").as_bytes())?;
+        }
+        writer.finish_durably(MAGIC, VERSION, path)
+    }
+
+    /// Opens a snapshot of the length that the manifest gives.
+    pub(crate) fn open(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<PackedRefs> {
+        Ok(PackedRefs {
+            file: Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?,
+        })
+    }
+
+    /// Finds one ref.
+    pub(crate) fn get(&self, name: &RefName) -> Result<Option<RefValue>> {
+        let at = self.lower_bound(name.as_str())?;
+        match self.line(at)? {
+            Some((found, _)) if found != name.as_str() => Ok(None),
+            Some((_, value)) => self.value(at, value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Visits the refs whose name begins with `prefix`, in order.
+    pub(crate) fn for_each(
+        &self,
+        prefix: &str,
+        visit: &mut dyn FnMut(RefName, RefValue),
+    ) -> Result<()> {
+        let mut at = self.lower_bound(prefix)?;
+        while let Some((name, value)) = self.line(at)?
+            && name.starts_with(prefix)
+        {
+            let checked = RefName::new(name).map_err(|_| self.damaged(at))?;
+            visit(checked, self.value(at, value)?);
+            at += (name.len() + value.len() + 2) as u64;
+        }
+        Ok(())
+    }
+
+    /// Finds the first line whose name is not less than `name`.
+    fn lower_bound(&self, name: &str) -> Result<u64> {
+        let (mut low, mut high) = (0, self.file.len());
+        while low < high {
+            let begin = self.line_begin(low + (high - low) / 2)?;
+            let (found, value) = self.line(begin)?.ok_or_else(|| self.damaged(begin))?;
+            let next = begin + (found.len() + value.len() + 2) as u64;
+            match found.cmp(name) {
+                Ordering::Less => low = next,
+                _ => high = begin,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Finds where the line that holds a byte begins.
+    fn line_begin(&self, at: u64) -> Result<u64> {
+        let from = at.saturating_sub(LINE_BYTES_MAX);
+        let before = self.file.bytes(from, (at - from) as usize)?;
+        match before.iter().rposition(|byte| *byte == b'\n') {
+            Some(newline) => Ok(from + newline as u64 + 1),
+            None if from == 0 => Ok(0),
+            None => Err(self.damaged(at)),
+        }
+    }
+
+    /// Splits the line that begins at a byte; `None` at the end.
+    fn line(&self, at: u64) -> Result<Option<(&str, &str)>> {
+        let rest = self.file.len() - at;
+        if rest == 0 {
+            return Ok(None);
+        }
+        let bytes = self.file.bytes(at, rest.min(LINE_BYTES_MAX) as usize)?;
+        let line = bytes
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map(|end| &bytes[..end]);
+        let line = line.and_then(|line| std::str::from_utf8(line).ok()?.split_once('\t'));
+        line.map(Some).ok_or_else(|| self.damaged(at))
+    }
+
+    fn value(&self, at: u64, text: &str) -> Result<RefValue> {
+        let value = match text.strip_prefix("ref: ") {
+            Some(name) => RefName::new(name).map(RefValue::Symbolic),
+            None => text.parse::<Id>().map(RefValue::Id),
+        };
+        value.map_err(|_| self.damaged(at))
+    }
+
+    fn damaged(&self, at: u64) -> Error {
+        Error::corrupt(self.file.path(), at, "a line is not a ref")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+
+    #[test]
+    fn every_ref_is_found_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("packed");
+        let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+        let name = |number: u64| RefName::new(format!("sessions/s{number:05}/tip")).unwrap();
+        let value = |number: u64| match number % 5 {
+            0 => RefValue::Symbolic(name(number + 1)),
+            _ => RefValue::Id(Id::from_bytes([number as u8; 32])),
+        };
+        for count in [0, 1, 2, 500] {
+            let refs: Vec<_> = (0..count).map(|at| (name(2 * at), value(at))).collect();
+            let pairs = refs.iter().map(|(name, value)| (name, value));
+            let bytes = PackedRefs::write(&disk, &path, pairs).unwrap();
+            let packed = PackedRefs::open(&OsDisk, &path, bytes).unwrap();
+            for at in 0..count {
+                assert_eq!(packed.get(&name(2 * at)).unwrap(), Some(value(at)));
+                assert_eq!(packed.get(&name(2 * at + 1)).unwrap(), None);
+            }
+            let mut seen = Vec::new();
+            packed
+                .for_each("sessions/", &mut |name, value| seen.push((name, value)))
+                .unwrap();
+            assert_eq!(seen, refs);
+            packed
+                .for_each("zzz", &mut |_, _| panic!("nothing begins so"))
+                .unwrap();
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Immutable files that are mapped and checked page by page.
+//!
+//! A paged file is a payload, a table with one checksum for each page of the payload, and a footer.
+//! Opening one checks the footer and the table; a page is checked when it is first touched. So a
+//! huge file opens in microseconds, and still no byte of it is used unchecked.
+//!
+//! Invariants: a paged file never changes once it has its name; [`Paged::bytes`] gives bytes whose
+//! pages match the table, or an error.
+//!
+//! Not here: what the payload means. Numbers in it are little-endian, as everywhere on disk.
+
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::disk::{Disk, Mapping};
+use crate::error::{Error, Result};
+
+pub(crate) use writer::{AsideFile, PagedWriter};
+
+/// How many bytes of the payload one checksum covers.
+pub(crate) const PAGE_BYTES: usize = 4096;
+/// How many bytes of a page's BLAKE3 the table keeps.
+const PAGE_CHECKSUM_BYTES: usize = 8;
+
+/// The footer's fields: magic, version, flags, payload length.
+const FOOTER_FIELDS_BYTES: usize = 8 + 4 + 4 + 8;
+/// The footer: its fields and the checksum over them and the table.
+const FOOTER_BYTES: usize = FOOTER_FIELDS_BYTES + blake3::OUT_LEN;
+
+/// What kind of file it is: the first eight bytes of the footer.
+pub(crate) type Magic = [u8; 8];
+
+/// An open paged file.
+#[derive(Debug)]
+pub(crate) struct Paged {
+    path: PathBuf,
+    mapping: Mapping,
+    payload_bytes: u64,
+    checked: Vec<AtomicU64>,
+}
+
+impl Paged {
+    /// Maps a file and checks its length, footer and table.
+    ///
+    /// The length is compared with what is expected before anything is mapped.
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        expected_bytes: Option<u64>,
+        magic: &Magic,
+        version: u32,
+    ) -> Result<Paged> {
+        let mapping = map_whole(disk, path, expected_bytes)?;
+        let corrupt = |why: &str| Error::corrupt(path, None, why);
+        let fields_at = mapping
+            .len()
+            .checked_sub(FOOTER_BYTES)
+            .ok_or_else(|| corrupt("it is too short to have a footer"))?;
+        let fields = &mapping[fields_at..fields_at + FOOTER_FIELDS_BYTES];
+        if fields[..8] != magic[..] {
+            return Err(corrupt("its footer does not begin as it should"));
+        }
+        let (found, flags) = (u32_at(fields, 8), u32_at(fields, 12));
+        if (found, flags) != (version, 0) {
+            return Err(unsupported(path, found, flags));
+        }
+        let payload_bytes = u64_at(fields, 16);
+        let table_at = usize::try_from(payload_bytes)
+            .ok()
+            .filter(|table_at| {
+                let table_bytes = table_at.div_ceil(PAGE_BYTES) * PAGE_CHECKSUM_BYTES;
+                table_at.checked_add(table_bytes) == Some(fields_at)
+            })
+            .ok_or_else(|| corrupt("its payload is not as long as its footer says"))?;
+        let sum = footer_checksum(fields, &mapping[table_at..fields_at]);
+        if mapping[fields_at + FOOTER_FIELDS_BYTES..] != sum {
+            return Err(Error::corrupt(
+                path,
+                fields_at as u64,
+                "the checksum of its footer does not match",
+            ));
+        }
+        let pages = table_at.div_ceil(PAGE_BYTES);
+        Ok(Paged {
+            path: path.to_owned(),
+            mapping,
+            payload_bytes,
+            checked: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+        })
+    }
+
+    /// Wraps a payload that was made in memory and needs no checks; the path is for messages.
+    pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> Paged {
+        let words = payload.len().div_ceil(PAGE_BYTES).div_ceil(64);
+        Paged {
+            path: path.to_owned(),
+            payload_bytes: payload.len() as u64,
+            mapping: Mapping::new(payload),
+            checked: (0..words).map(|_| AtomicU64::new(u64::MAX)).collect(),
+        }
+    }
+
+    /// Gives the file's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the payload's length.
+    pub(crate) fn len(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// Gives a part of the payload, its pages checked.
+    pub(crate) fn bytes(&self, offset: u64, len: usize) -> Result<&[u8]> {
+        let end = offset
+            .checked_add(len as u64)
+            .filter(|end| *end <= self.payload_bytes)
+            .ok_or_else(|| self.corrupt(offset, "something in it points beyond its end"))?;
+        let (start, end) = (offset as usize, end as usize);
+        let payload: &[u8] = &self.mapping;
+        for page in start / PAGE_BYTES..end.div_ceil(PAGE_BYTES) {
+            let bit = 1 << (page % 64);
+            if self.checked[page / 64].load(Ordering::Relaxed) & bit == 0 {
+                self.check_page(payload, page)?;
+            }
+        }
+        Ok(&payload[start..end])
+    }
+
+    /// Reads a `u32`.
+    pub(crate) fn u32(&self, offset: u64) -> Result<u32> {
+        Ok(u32_at(self.bytes(offset, 4)?, 0))
+    }
+
+    /// Checks all the pages.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.bytes(0, self.payload_bytes as usize).map(|_| ())
+    }
+
+    /// Reports damage in this file.
+    pub(crate) fn corrupt(&self, offset: u64, why: impl Into<String>) -> Error {
+        Error::corrupt(&self.path, offset, why)
+    }
+
+    #[cold]
+    fn check_page(&self, payload: &[u8], page: usize) -> Result<()> {
+        let start = page * PAGE_BYTES;
+        let payload_bytes = self.payload_bytes as usize;
+        let content = &payload[start..payload_bytes.min(start + PAGE_BYTES)];
+        let sum_at = payload_bytes + page * PAGE_CHECKSUM_BYTES;
+        if page_checksum(content) != payload[sum_at..sum_at + PAGE_CHECKSUM_BYTES] {
+            return Err(self.corrupt(start as u64, "the checksum of this page does not match"));
+        }
+        self.checked[page / 64].fetch_or(1 << (page % 64), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Maps a file whose length must be what is expected.
+pub(crate) fn map_whole(
+    disk: &dyn Disk,
+    path: &Path,
+    expected_bytes: Option<u64>,
+) -> Result<Mapping> {
+    let check = |found: u64| match expected_bytes {
+        Some(expected) if expected != found => Err(Error::corrupt(
+            path,
+            None,
+            format!("it is {found} bytes long, expected {expected}"),
+        )),
+        _ => Ok(()),
+    };
+    check(disk.len(path).map_err(Error::io("read", path))?)?;
+    let mapping = disk.map(path).map_err(Error::io("map", path))?;
+    check(mapping.len() as u64)?;
+    Ok(mapping)
+}
+
+/// Reports a file of another version, or with flags that mean something we do not know.
+pub(crate) fn unsupported(path: &Path, version: u32, flags: u32) -> Error {
+    Error::UnsupportedFormat {
+        path: path.to_owned(),
+        found: format!("format version {version} with flags {flags:#x}"),
+        supported: "version 1 without flags",
+    }
+}
+
+/// Reads a `u32` from bytes that are known to hold one there.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Reads a `u64` from bytes that are known to hold one there.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn page_checksum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
+    let sum = blake3::hash(page);
+    sum.as_bytes()[..PAGE_CHECKSUM_BYTES]
+        .try_into()
+        .expect("a hash is longer than a page's checksum")
+}
+
+fn footer_checksum(fields: &[u8], table: &[u8]) -> [u8; blake3::OUT_LEN] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(fields);
+    hasher.update(table);
+    *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::disk::OsDisk;
+
+    const MAGIC: &Magic = b"SAPWTEST";
+
+    fn write(path: &Path, payload: &[u8], piece_bytes: usize) -> u64 {
+        let mut writer = PagedWriter::create(Arc::new(OsDisk), path).unwrap();
+        for piece in payload.chunks(piece_bytes) {
+            writer.write(piece).unwrap();
+        }
+        writer.finish(MAGIC, 1, path).unwrap()
+    }
+
+    #[test]
+    fn a_payload_comes_back_however_it_was_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for bytes in [0, 1, 4095, 4096, 4097, 3 * 4096, 700_001] {
+            let payload: Vec<u8> = (0..bytes).map(|at: usize| (at * at >> 3) as u8).collect();
+            for piece_bytes in [1000, 4096, 1 << 20] {
+                let file_bytes = write(&path, &payload, piece_bytes);
+                let paged = Paged::open(&OsDisk, &path, Some(file_bytes), MAGIC, 1).unwrap();
+                assert_eq!(paged.bytes(0, bytes).unwrap(), payload);
+                assert!(paged.bytes(0, bytes + 1).is_err());
+                assert!(paged.bytes(u64::MAX, 2).is_err());
+            }
+        }
+        assert_eq!(
+            OsDisk.list(dir.path()).unwrap().len(),
+            1,
+            "nothing left aside"
+        );
+    }
+
+    #[test]
+    fn every_flip_and_every_cut_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let payload: Vec<u8> = (0..5000u32).map(|at| (at % 251) as u8).collect();
+        write(&path, &payload, 5000);
+        let whole = fs::read(&path).unwrap();
+        let read = || -> Result<Vec<u8>> {
+            let paged = Paged::open(&OsDisk, &path, None, MAGIC, 1)?;
+            Ok(paged.bytes(0, payload.len())?.to_vec())
+        };
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            fs::write(&path, &bytes).unwrap();
+            assert!(read().is_err(), "flip at {at}");
+            fs::write(&path, &whole[..at]).unwrap();
+            assert!(read().is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_checked_only_when_it_is_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        write(&path, &[7; 3 * PAGE_BYTES], PAGE_BYTES);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[PAGE_BYTES] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let paged = Paged::open(&OsDisk, &path, None, MAGIC, 1).unwrap();
+        assert!(paged.bytes(0, PAGE_BYTES).is_ok());
+        assert!(paged.bytes(PAGE_BYTES as u64 - 1, 2).is_err());
+        assert!(paged.bytes(2 * PAGE_BYTES as u64, PAGE_BYTES).is_ok());
+        assert!(paged.check().is_err());
+    }
+
+    #[test]
+    fn another_version_kind_or_length_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let bytes = write(&path, b"payload", 10);
+        let open = |expected, magic, version| {
+            Paged::open(&OsDisk, &path, expected, magic, version).unwrap_err()
+        };
+        let unsupported = open(Some(bytes), MAGIC, 2);
+        assert!(matches!(unsupported, Error::UnsupportedFormat { .. }));
+        let other = open(Some(bytes), b"SAPWELSE", 1);
+        assert!(matches!(other, Error::Corrupt { .. }));
+        let length = open(Some(bytes + 1), MAGIC, 1);
+        assert!(matches!(length, Error::Corrupt { .. }));
+    }
+
+    #[test]
+    fn an_unfinished_file_vanishes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
+        writer.write(&[1; 1 << 20]).unwrap();
+        assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1);
+        drop(writer);
+        assert!(OsDisk.list(dir.path()).unwrap().is_empty());
+    }
+}

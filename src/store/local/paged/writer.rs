@@ -1,0 +1,186 @@
+//! Writing files that have their final name only when they are whole.
+//!
+//! An [`AsideFile`] collects bytes under a name beside the final one, and takes the final one after
+//! it was synced. A crash, or dropping it, leaves at most the file beside. A [`PagedWriter`] is one
+//! that also collects the checksums of a paged file.
+//!
+//! Not here: syncing the directory, which the caller does once for all the files it publishes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, footer_checksum, page_checksum};
+use crate::disk::{self, Disk, DiskFile, OpenMode};
+use crate::error::{Error, Result};
+
+/// How many bytes are collected before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A file that has no final name yet.
+#[derive(Debug)]
+pub(crate) struct AsideFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Box<dyn DiskFile>,
+    buffer: Vec<u8>,
+    flushed_bytes: u64,
+    published: bool,
+}
+
+impl AsideFile {
+    /// Creates a file beside `near`.
+    pub(crate) fn create(disk: Arc<dyn Disk>, near: &Path) -> Result<AsideFile> {
+        let path = disk::aside(disk.as_ref(), near).map_err(Error::io("create", near))?;
+        let file = disk
+            .open(&path, OpenMode::CreateNew)
+            .map_err(Error::io("create", &path))?;
+        Ok(AsideFile {
+            disk,
+            path,
+            file,
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            flushed_bytes: 0,
+            published: false,
+        })
+    }
+
+    /// Adds bytes at the end.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() < BUFFER_BYTES {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.put(bytes)
+    }
+
+    /// Gives the length of all that was added.
+    pub(crate) fn len(&self) -> u64 {
+        self.flushed_bytes + self.buffer.len() as u64
+    }
+
+    /// Writes what is still in memory and makes it all durable.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        let synced = self.file.sync_data();
+        synced.map_err(Error::io("sync", &self.path))
+    }
+
+    /// Gives the file its final name; it must have been synced.
+    pub(crate) fn publish(mut self, path: &Path) -> Result<()> {
+        assert!(
+            self.buffer.is_empty(),
+            "a file is synced before it is published"
+        );
+        self.disk
+            .rename(&self.path, path)
+            .map_err(Error::io("rename", &self.path))?;
+        self.published = true;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let put = self.put(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        put
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file
+            .write_all_at(bytes, self.flushed_bytes)
+            .map_err(Error::io("write", &self.path))?;
+        self.flushed_bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Drop for AsideFile {
+    fn drop(&mut self) {
+        if !self.published {
+            // Best effort: whatever failed before this is the error that counts.
+            let _ = self.disk.remove(&self.path);
+        }
+    }
+}
+
+/// A paged file being written.
+#[derive(Debug)]
+pub(crate) struct PagedWriter {
+    file: AsideFile,
+    page: Vec<u8>,
+    table: Vec<u8>,
+}
+
+impl PagedWriter {
+    /// Begins a file beside `near`.
+    pub(crate) fn create(disk: Arc<dyn Disk>, near: &Path) -> Result<PagedWriter> {
+        Ok(PagedWriter {
+            file: AsideFile::create(disk, near)?,
+            page: Vec::with_capacity(PAGE_BYTES),
+            table: Vec::new(),
+        })
+    }
+
+    /// Adds bytes to the payload.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let taken = bytes.len().min(PAGE_BYTES - self.page.len());
+            self.page.extend_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            if self.page.len() == PAGE_BYTES {
+                self.end_page()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the table and the footer, makes it all durable, and gives the file to be published.
+    pub(crate) fn seal(mut self, magic: &Magic, version: u32) -> Result<AsideFile> {
+        let payload_bytes = self.file.len() + self.page.len() as u64;
+        self.end_page()?;
+        let mut footer = Vec::with_capacity(FOOTER_BYTES);
+        footer.extend_from_slice(magic);
+        footer.extend_from_slice(&version.to_le_bytes());
+        footer.extend_from_slice(&0u32.to_le_bytes());
+        footer.extend_from_slice(&payload_bytes.to_le_bytes());
+        debug_assert_eq!(footer.len(), FOOTER_FIELDS_BYTES);
+        footer.extend_from_slice(&footer_checksum(&footer, &self.table));
+        self.file.write(&self.table)?;
+        self.file.write(&footer)?;
+        self.file.sync()?;
+        Ok(self.file)
+    }
+
+    /// Seals the file, gives it its final name, and says how long it is.
+    ///
+    /// The name is durable once the directory was synced.
+    pub(crate) fn finish(self, magic: &Magic, version: u32, path: &Path) -> Result<u64> {
+        let file = self.seal(magic, version)?;
+        let bytes = file.len();
+        file.publish(path)?;
+        Ok(bytes)
+    }
+
+    /// Seals the file, gives it its final name, durably, and says how long it is.
+    pub(crate) fn finish_durably(self, magic: &Magic, version: u32, path: &Path) -> Result<u64> {
+        let disk = Arc::clone(&self.file.disk);
+        let bytes = self.finish(magic, version, path)?;
+        let dir = path.parent().expect("a file stands in a directory");
+        disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        Ok(bytes)
+    }
+
+    fn end_page(&mut self) -> Result<()> {
+        if self.page.is_empty() {
+            return Ok(());
+        }
+        self.table.extend_from_slice(&page_checksum(&self.page));
+        self.file.write(&self.page)?;
+        self.page.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! What plumbing commands ask of the containers: count, repack, unpack, verify.
+
+use std::collections::HashSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind, Prefix};
+use crate::store::local::index::Position;
+use crate::store::local::loose::LOOSE_BYTES_MIN;
+use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
+use crate::store::local::state::State;
+use crate::store::local::{Inner, LocalStore};
+
+/// Blocks of a repacked store are this long: fewer, better compressed.
+const REPACK_BLOCK_BYTES: usize = 256 << 10;
+const REPACK_LEVEL: i32 = 6;
+
+/// How many objects stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Objects in journal segments.
+    pub journal_objects: u64,
+    /// Bytes of the groups in journal segments.
+    pub journal_bytes: u64,
+    /// Loose files.
+    pub loose_objects: u64,
+    /// Bytes of loose files.
+    pub loose_bytes: u64,
+    /// Objects in packs.
+    pub packed_objects: u64,
+    /// Packs.
+    pub packs: u64,
+    /// Bytes of packs and their indexes.
+    pub pack_bytes: u64,
+}
+
+/// What a repack did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepackReport {
+    /// Objects in packs afterwards.
+    pub objects: u64,
+    /// Packs before.
+    pub packs_before: u64,
+    /// Packs afterwards.
+    pub packs_after: u64,
+    /// Bytes in containers before.
+    pub bytes_before: u64,
+    /// Bytes in containers afterwards.
+    pub bytes_after: u64,
+}
+
+/// An object of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedObject {
+    /// Its id.
+    pub id: Id,
+    /// Its kind.
+    pub kind: Kind,
+    /// The bytes of its content.
+    pub bytes: u64,
+    /// The block it is in.
+    pub block: u32,
+    /// Where in the block it begins, its header included.
+    pub offset: u32,
+}
+
+impl LocalStore {
+    /// Counts objects by container.
+    pub fn count_objects(&self) -> Result<Counts> {
+        self.inner.count_objects()
+    }
+
+    /// Writes a snapshot of all refs and every mirror file that differs, and gives their number.
+    pub fn pack_refs(&self) -> Result<usize> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        inner.alone_or_wait(|inner| {
+            inner.checkpoint()?;
+            inner.mirror_all()
+        })
+    }
+
+    /// Puts every object that belongs into a pack into one pack.
+    pub fn repack(&self) -> Result<RepackReport> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        inner.alone_or_wait(Inner::repack)
+    }
+
+    /// Writes the objects of a pack, or of all packs, as loose files, and gives their number.
+    pub fn unpack(&self, pack: Option<&str>) -> Result<u64> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        let state = inner.refresh()?;
+        let packs = match pack {
+            Some(name) => vec![find_pack(&state, name)?],
+            None => state.packs.clone(),
+        };
+        let mut objects = 0;
+        for pack in packs {
+            for row in 0..pack.len() {
+                let stored = pack.read(row, &inner.cache)?;
+                inner
+                    .loose
+                    .put(&pack.id(row)?, stored.kind, &stored.content)?;
+                objects += 1;
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Names the packs, oldest first.
+    pub fn packs(&self) -> Result<Vec<String>> {
+        let state = self.inner.refresh()?;
+        Ok(state
+            .packs
+            .iter()
+            .map(|pack| format!("pack-{}", pack.info().id))
+            .collect())
+    }
+
+    /// Checks every byte of a pack and its index, and lists its objects in the order they lie in.
+    pub fn verify_pack(&self, name: &str) -> Result<Vec<PackedObject>> {
+        let state = self.inner.refresh()?;
+        let pack = find_pack(&state, name)?;
+        let mut first = None;
+        pack.verify(&mut |finding| {
+            first.get_or_insert(finding);
+        });
+        if let Some(error) = first {
+            return Err(error);
+        }
+        let mut objects = Vec::new();
+        for row in 0..pack.len() {
+            let bytes = pack.read(row, &self.inner.cache)?.content.len() as u64;
+            let Position {
+                block,
+                kind,
+                offset,
+            } = pack.position(row)?;
+            objects.push(PackedObject {
+                id: pack.id(row)?,
+                kind,
+                bytes,
+                block,
+                offset,
+            });
+        }
+        objects.sort_unstable_by_key(|object| (object.block, object.offset));
+        Ok(objects)
+    }
+}
+
+impl Inner {
+    fn count_objects(&self) -> Result<Counts> {
+        let state = self.refresh()?;
+        let mut counts = Counts {
+            packs: state.packs.len() as u64,
+            ..Counts::default()
+        };
+        for segment in &state.segments {
+            let table = segment.table();
+            counts.journal_objects += table.objects.len() as u64;
+            counts.journal_bytes += table.end;
+        }
+        for pack in &state.packs {
+            let info = pack.info();
+            counts.packed_objects += info.objects;
+            counts.pack_bytes += info.pack_bytes + info.index_bytes;
+        }
+        for (_, bytes) in self.loose.list()? {
+            counts.loose_objects += 1;
+            counts.loose_bytes += bytes;
+        }
+        Ok(counts)
+    }
+
+    /// Closes the open segment and seals all that is closed.
+    pub(crate) fn checkpoint(self: &Arc<Inner>) -> Result<()> {
+        {
+            let mut writer = self.writer()?;
+            let (lock, mirrors) = writer.parts();
+            let guard = lock.acquire(self.options.lock_timeout)?;
+            let state = self.catch_up(&guard, mirrors)?;
+            let state = self.rotate(&state, 0)?;
+            guard.release(state.manifest.generation)?;
+        }
+        self.seal()?;
+        self.sweep()
+    }
+
+    /// Writes every mirror file again that differs from its ref.
+    fn mirror_all(self: &Arc<Inner>) -> Result<usize> {
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let state = self.catch_up(&guard, mirrors)?;
+        let refs = state.references(state.segments.len(), u64::MAX, "")?;
+        for (name, value) in &refs {
+            if mirrors.read(name)? != Some(value.to_string()) {
+                mirrors.write(name, Some(value))?;
+            }
+        }
+        guard.release(state.manifest.generation)?;
+        Ok(refs.len())
+    }
+
+    fn repack(self: &Arc<Inner>) -> Result<RepackReport> {
+        let before = self.count_objects()?;
+        self.checkpoint()?;
+        let state = self.refresh()?;
+        let options = PackOptions {
+            level: REPACK_LEVEL,
+            block_bytes: REPACK_BLOCK_BYTES,
+        };
+        let dir = self.layout.pack_dir();
+        let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, options)?;
+        let loose: Vec<Id> = self.loose.list()?.into_iter().map(|(id, _)| id).collect();
+        let mut small = Vec::new();
+        // Blobs lie together, and so does all the rest: each finds more of its like nearby.
+        for blobs in [false, true] {
+            for pack in &state.packs {
+                self.add_pack(&mut writer, pack, blobs)?;
+            }
+            for id in &loose {
+                if (self.loose.kind(id)? == Some(Kind::Blob)) == blobs
+                    && let Some(stored) = self.loose.get(id)?
+                    && (stored.content.len() as u64) < LOOSE_BYTES_MIN
+                {
+                    writer.add(id, stored.kind, &stored.content)?;
+                    small.push(*id);
+                }
+            }
+        }
+        self.publish_repacked(writer, &state)?;
+        for id in &small {
+            self.loose.remove(id)?;
+        }
+        self.sweep()?;
+        let after = self.count_objects()?;
+        let bytes = |counts: &Counts| counts.journal_bytes + counts.loose_bytes + counts.pack_bytes;
+        Ok(RepackReport {
+            objects: after.packed_objects,
+            packs_before: before.packs,
+            packs_after: after.packs,
+            bytes_before: bytes(&before),
+            bytes_after: bytes(&after),
+        })
+    }
+
+    /// Adds the blobs of a pack to another, or all the rest, in the order they lie in.
+    fn add_pack(&self, writer: &mut PackWriter, pack: &Pack, blobs: bool) -> Result<()> {
+        for block in 0..pack.blocks() {
+            for row in pack.block_rows(block)? {
+                if (pack.kind(*row)? == Kind::Blob) == blobs {
+                    let stored = pack.read(*row, &self.cache)?;
+                    writer.add(&pack.id(*row)?, stored.kind, &stored.content)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn publish_repacked(self: &Arc<Inner>, writer: PackWriter, state: &Arc<State>) -> Result<()> {
+        if writer.len() == 0 {
+            return Ok(());
+        }
+        let merged: PackInfo = self.finish_pack(writer, state)?;
+        let dropped: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
+        self.edit_manifest(|manifest| {
+            manifest.packs.retain(|info| !dropped.contains(&info.id));
+            manifest.packs.insert(0, merged);
+        })
+    }
+}
+
+/// Finds a pack by its name, its id, or the begin of it.
+fn find_pack(state: &State, name: &str) -> Result<Arc<Pack>> {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let id = file.strip_prefix("pack-").unwrap_or(file);
+    let id = id.split('.').next().unwrap_or(id);
+    let prefix = Prefix::from_str(id).map_err(|_| Error::InvalidName {
+        what: "pack",
+        name: name.to_owned(),
+        why: "expected pack-<id>, or the first digits of the id",
+    })?;
+    let mut found = state
+        .packs
+        .iter()
+        .filter(|pack| prefix.matches(&pack.info().id));
+    match (found.next(), found.next()) {
+        (Some(pack), None) => Ok(Arc::clone(pack)),
+        (None, _) => Err(Error::RevisionUnknown {
+            revision: name.to_owned(),
+            why: "no pack has this name".to_owned(),
+        }),
+        (Some(one), Some(two)) => Err(Error::Ambiguous {
+            prefix: name.to_owned(),
+            candidates: vec![one.info().id, two.info().id],
+        }),
+    }
+}

@@ -1,0 +1,146 @@
+//! From one journal segment to the next; and what follows a crash, which is the same.
+//!
+//! Under the lock: a closing group, a sync of the old segment, the new one made durable, and the
+//! manifest that names it. After a crash the old segment is closed where its last whole group ends;
+//! nothing in it is overwritten, so recovery can crash and be repeated.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::disk::{self, Disk};
+use crate::error::{Error, Result};
+use crate::store::local::Inner;
+use crate::store::local::group::{CLOSE_BYTES, NewGroup};
+use crate::store::local::manifest::{Manifest, SegmentRecord};
+use crate::store::local::segment::{HEADER_BYTES, Segment};
+use crate::store::local::state::{self, State};
+
+/// A segment with this many objects is closed, so that opening the store stays quick.
+const OBJECTS_MAX: usize = 4096;
+
+/// Says whether a segment holds as many objects as it should.
+pub(crate) fn is_crowded(segment: &Segment) -> bool {
+    segment.table().objects.len() >= OBJECTS_MAX
+}
+
+/// Makes a zero-filled file under its name, whole or not at all. Its directory is not synced.
+pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<()> {
+    let aside = disk::aside(disk, path).map_err(Error::io("name", path))?;
+    let allocated = Segment::allocate(disk, &aside, bytes)
+        .and_then(|()| disk.rename(&aside, path).map_err(Error::io("rename", path)));
+    if allocated.is_err() {
+        // Best effort: the error that counts is the one above.
+        let _ = disk.remove(&aside);
+    }
+    allocated
+}
+
+impl Inner {
+    /// Closes the open segment and begins the next, with room for a group of `group_bytes`.
+    pub(crate) fn rotate(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
+        let segment = state.open_segment();
+        let close = NewGroup {
+            objects: &[],
+            moves: &[],
+            operation: None,
+            close: true,
+        };
+        segment.append(&close, 0)?;
+        self.next_segment(state, group_bytes)
+    }
+
+    /// Publishes the open segment as closed where it ends, and begins the next.
+    pub(crate) fn next_segment(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
+        let old = state.open_segment();
+        let mark = self.marked()?;
+        old.write_again(if mark.sequence == old.sequence {
+            mark.offset
+        } else {
+            0
+        })?;
+        old.sync().map_err(|source| self.died(&old.path, source))?;
+
+        let sequence = old.sequence + 1;
+        let next = self.begin_segment(sequence, self.segment_bytes(old, group_bytes))?;
+        let mut manifest = state.manifest.clone();
+        manifest.generation += 1;
+        manifest
+            .segments
+            .last_mut()
+            .expect("a manifest names a segment")
+            .closed = Some(old.closed_here());
+        manifest.segments.push(SegmentRecord {
+            sequence,
+            closed: None,
+        });
+        self.publish(&manifest)?;
+
+        let mut segments = state.segments.clone();
+        segments.push(Arc::new(next));
+        let state = Arc::new(State {
+            manifest,
+            packs: state.packs.clone(),
+            segments,
+            refs: state.refs.clone(),
+            logs: state.logs.clone(),
+        });
+        self.install(Arc::clone(&state));
+        self.note_durable(state::begin_of(sequence))?;
+        Ok(state)
+    }
+
+    /// Publishes a manifest. Where that fails, nobody knows which one a crash would leave.
+    pub(crate) fn publish(&self, manifest: &Manifest) -> Result<()> {
+        manifest
+            .publish(&*self.disk, &self.layout.current())
+            .inspect_err(|_| {
+                self.dead.store(true, Ordering::Release);
+            })
+    }
+
+    /// Makes the file of a segment: the spare one where it is long enough.
+    fn begin_segment(&self, sequence: u64, bytes: u64) -> Result<Segment> {
+        let disk = &*self.disk;
+        let (path, spare) = (self.layout.segment(sequence), self.layout.spare());
+        let renamed = disk.len(&spare).is_ok_and(|found| found >= bytes)
+            && disk.rename(&spare, &path).is_ok();
+        if !renamed {
+            allocate(disk, &path, bytes)?;
+        }
+        let segment = Segment::begin(disk, &path, sequence)?;
+        let dir = self.layout.journal_dir();
+        disk.sync_dir(&dir).map_err(Error::io("sync", dir))?;
+        Ok(segment)
+    }
+
+    /// Gives the length of the segment after this one.
+    pub(crate) fn segment_bytes(&self, old: &Segment, group_bytes: u64) -> u64 {
+        let usual = old.bytes().saturating_mul(2);
+        let usual = usual.clamp(
+            self.options.segment_bytes_min,
+            self.options.segment_bytes_max,
+        );
+        usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
+    }
+
+    /// Zero-fills the next segment ahead of its use, if the open one is half full.
+    pub(crate) fn prepare_spare(&self) -> Result<()> {
+        let state = self.state();
+        let spare = self.layout.spare();
+        if !self.spare_due(&state) {
+            return Ok(());
+        }
+        allocate(
+            &*self.disk,
+            &spare,
+            self.segment_bytes(state.open_segment(), 0),
+        )
+    }
+
+    pub(crate) fn spare_due(&self, state: &State) -> bool {
+        let segment = state.open_segment();
+        let half_full = segment.end().offset >= segment.bytes() / 2;
+        half_full && self.disk.len(&self.layout.spare()).is_err()
+    }
+}

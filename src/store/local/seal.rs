@@ -1,0 +1,314 @@
+//! Maintenance that a store does by itself: closed segments become packs, small packs become large.
+//!
+//! So a store that only ever gets appended to stays quick to open and to walk. One process at a time
+//! does it, under a lock of its own; writers wait only while the manifest is swapped. A crash leaves
+//! files that no manifest names, which the next maintenance removes.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::ASIDE_SUFFIX;
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::store::local::Inner;
+use crate::store::local::lock::LockFile;
+use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
+use crate::store::local::oplog::OperationLog;
+use crate::store::local::pack::{Pack, PackFile, PackInfo, PackOptions, PackWriter};
+use crate::store::local::packed_refs::PackedRefs;
+use crate::store::local::segment::Segment;
+use crate::store::local::snapshot::LocalSnapshot;
+use crate::store::local::state::State;
+use crate::store::{Operation, RefMove, Snapshot};
+
+/// That many packs of about one size become one of the next.
+const MERGE_PACKS: usize = 8;
+/// Packs up to this length are of the smallest size.
+const SMALL_PACK_BYTES: u64 = 512 << 10;
+/// That many files of operations become one.
+const MERGE_LOGS: usize = 16;
+
+impl Inner {
+    /// Says whether there is maintenance to do.
+    pub(crate) fn maintenance_due(&self) -> bool {
+        let state = self.state();
+        state.segments.len() > 1 || self.spare_due(&state)
+    }
+
+    /// Does what is due, unless another process is at it.
+    pub(crate) fn maintain(self: &Arc<Inner>) -> Result<()> {
+        self.alone(|inner| {
+            inner.prepare_spare()?;
+            inner.seal()?;
+            inner.merge_packs()?;
+            inner.sweep()
+        })?;
+        Ok(())
+    }
+
+    /// Runs maintenance work if no other process does any; `None` if one does.
+    pub(crate) fn alone<T>(
+        self: &Arc<Inner>,
+        work: impl FnOnce(&Arc<Inner>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let lock = LockFile::open(&*self.disk, self.layout.maintenance_lock())?;
+        let Some(guard) = lock.try_acquire()? else {
+            return Ok(None);
+        };
+        let done = work(self)?;
+        guard.release(0)?;
+        Ok(Some(done))
+    }
+
+    /// Runs maintenance work, waiting for another process that is at it.
+    pub(crate) fn alone_or_wait<T>(
+        self: &Arc<Inner>,
+        work: impl FnOnce(&Arc<Inner>) -> Result<T>,
+    ) -> Result<T> {
+        let lock = LockFile::open(&*self.disk, self.layout.maintenance_lock())?;
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let done = work(self)?;
+        guard.release(0)?;
+        Ok(done)
+    }
+
+    /// Turns the closed segments into a pack, a refs snapshot and a file of operations.
+    pub(crate) fn seal(self: &Arc<Inner>) -> Result<()> {
+        let state = self.refresh()?;
+        let count = state.segments.len() - 1;
+        let sealed = &state.segments[..count];
+        if sealed.is_empty() {
+            return Ok(());
+        }
+        let pack = self.pack_segments(&state, sealed)?;
+        let number = state.manifest.generation + 1;
+        let refs = state.references(count, u64::MAX, "")?;
+        let path = self.layout.packed_refs(number);
+        let bytes = PackedRefs::write(&self.disk, &path, &refs)?;
+        let log = self.log_operations(&state, sealed, number)?;
+        let sequences: HashSet<u64> = sealed.iter().map(|segment| segment.sequence).collect();
+        self.edit_manifest(|manifest| {
+            manifest
+                .segments
+                .retain(|record| !sequences.contains(&record.sequence));
+            manifest.packs.extend(pack);
+            manifest.refs = Some(FileRecord { number, bytes });
+            match log {
+                Some((log, true)) => manifest.logs = vec![log],
+                Some((log, false)) => manifest.logs.push(log),
+                None => {}
+            }
+        })
+    }
+
+    /// Packs the objects of closed segments, in the order in which they were written.
+    fn pack_segments(
+        self: &Arc<Inner>,
+        state: &Arc<State>,
+        sealed: &[Arc<Segment>],
+    ) -> Result<Option<PackInfo>> {
+        let mut writer = self.pack_writer()?;
+        let mut empty = true;
+        for segment in sealed {
+            let mut rows: Vec<_> = segment
+                .table()
+                .objects
+                .iter()
+                .map(|(id, place)| (*id, *place))
+                .collect();
+            rows.sort_unstable_by_key(|(_, place)| place.offset);
+            for (id, place) in rows {
+                if !in_packs(&state.packs, &id)? {
+                    writer.add(&id, place.kind, &segment.read(&id, &place)?)?;
+                    empty = false;
+                }
+            }
+        }
+        if empty {
+            return Ok(None);
+        }
+        self.finish_pack(writer, state).map(Some)
+    }
+
+    pub(crate) fn pack_writer(&self) -> Result<PackWriter> {
+        PackWriter::new(
+            Arc::clone(&self.disk),
+            &self.layout.pack_dir(),
+            PackOptions::default(),
+        )
+    }
+
+    /// Finishes a pack; the depths that its graph needs come from the whole store.
+    pub(crate) fn finish_pack(
+        self: &Arc<Inner>,
+        writer: PackWriter,
+        state: &Arc<State>,
+    ) -> Result<PackInfo> {
+        let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
+        writer.finish(&mut |id| Ok(snapshot.topology(id)?.map(|topology| topology.depth)))
+    }
+
+    /// Writes the operations of closed segments to a file; all operations, if there are many files.
+    fn log_operations(
+        &self,
+        state: &State,
+        sealed: &[Arc<Segment>],
+        number: u64,
+    ) -> Result<Option<(LogRecord, bool)>> {
+        let merge = state.logs.len() >= MERGE_LOGS;
+        let mut operations: Vec<(Operation, Vec<RefMove>)> = Vec::new();
+        if merge {
+            for log in state.logs.iter().rev() {
+                let _ = log.for_each(&mut |record| {
+                    operations.push((record.operation.clone(), record.moves.clone()));
+                    Ok(std::ops::ControlFlow::Continue(()))
+                })?;
+            }
+            operations.reverse();
+        }
+        for segment in sealed {
+            let table = segment.table();
+            let fresh = table.operations.iter();
+            operations
+                .extend(fresh.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
+        }
+        if operations.is_empty() {
+            return Ok(None);
+        }
+        let path = self.layout.log(number);
+        let bytes = OperationLog::write(&self.disk, &path, &operations)?;
+        let file = FileRecord { number, bytes };
+        Ok(Some((
+            LogRecord {
+                file,
+                operations: operations.len() as u64,
+            },
+            merge,
+        )))
+    }
+
+    /// Merges packs of about one size when there are many of them, block by block.
+    fn merge_packs(self: &Arc<Inner>) -> Result<()> {
+        let state = self.refresh()?;
+        for size in 0..64 {
+            let same: Vec<&Arc<Pack>> = state
+                .packs
+                .iter()
+                .filter(|pack| size_class(pack.info()) == size)
+                .collect();
+            if same.len() < MERGE_PACKS {
+                continue;
+            }
+            let mut writer = self.pack_writer()?;
+            for pack in &same {
+                for block in 0..pack.blocks() {
+                    writer.add_block(pack, block)?;
+                }
+            }
+            let merged = self.finish_pack(writer, &state)?;
+            let dropped: HashSet<Id> = same.iter().map(|pack| pack.info().id).collect();
+            self.edit_manifest(|manifest| {
+                manifest.packs.retain(|info| !dropped.contains(&info.id));
+                manifest.packs.insert(0, merged);
+            })?;
+            return self.merge_packs();
+        }
+        Ok(())
+    }
+
+    /// Swaps the manifest for an edited one, under the writer lock.
+    pub(crate) fn edit_manifest(self: &Arc<Inner>, edit: impl FnOnce(&mut Manifest)) -> Result<()> {
+        self.check_writable()?;
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let state = self.catch_up(&guard, mirrors)?;
+        let mut manifest = state.manifest.clone();
+        edit(&mut manifest);
+        manifest.generation += 1;
+        self.publish(&manifest)?;
+        let generation = manifest.generation;
+        let state = State::open(self.access(), manifest, Some(&state))?;
+        self.install(Arc::new(state));
+        guard.release(generation)
+    }
+
+    /// Removes the files that a crash or an older manifest left.
+    ///
+    /// Under the writer lock nobody is about to name one of them; the maintenance lock, which the
+    /// caller holds, keeps packs and snapshots in the making out of it.
+    pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let state = self.catch_up(&guard, mirrors)?;
+        for path in self.unnamed_files(&state)? {
+            self.disk
+                .remove(&path)
+                .map_err(Error::io("remove", &path))?;
+        }
+        guard.release(state.manifest.generation)
+    }
+
+    fn unnamed_files(&self, state: &State) -> Result<Vec<PathBuf>> {
+        let layout = &self.layout;
+        let manifest = &state.manifest;
+        let mut named: HashSet<PathBuf> = HashSet::from([layout.spare(), layout.synced()]);
+        named.extend(
+            manifest
+                .segments
+                .iter()
+                .map(|record| layout.segment(record.sequence)),
+        );
+        named.extend(
+            manifest
+                .refs
+                .iter()
+                .map(|record| layout.packed_refs(record.number)),
+        );
+        named.extend(
+            manifest
+                .logs
+                .iter()
+                .map(|record| layout.log(record.file.number)),
+        );
+        for info in &manifest.packs {
+            named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
+        }
+        let mut unnamed = Vec::new();
+        let dirs = [
+            layout.pack_dir(),
+            layout.journal_dir(),
+            layout.refs_dir(),
+            layout.logs_dir(),
+        ];
+        for dir in dirs {
+            for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+                let mirror = dir == layout.refs_dir()
+                    && !entry.name.starts_with("packed-")
+                    && !entry.name.ends_with(ASIDE_SUFFIX);
+                let path = dir.join(&entry.name);
+                if !entry.is_dir && !mirror && !named.contains(&path) {
+                    unnamed.push(path);
+                }
+            }
+        }
+        Ok(unnamed)
+    }
+}
+
+fn size_class(info: &PackInfo) -> u32 {
+    (info.pack_bytes / SMALL_PACK_BYTES)
+        .checked_ilog(MERGE_PACKS as u64)
+        .map_or(0, |size| size + 1)
+}
+
+fn in_packs(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
+    for pack in packs {
+        if pack.find(id)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,447 @@
+//! A journal segment: a file of groups, and what they say.
+//!
+//! ```text
+//!  0  magic     8   "SAPWJRNL"
+//!  8  version   4   1
+//! 12  zero      4
+//! 16  sequence  8
+//! 24  salt     32   random
+//! 56  checksum  8   of the above, truncated BLAKE3
+//! 64  groups, back to back; then zeros up to the length that was allocated
+//! ```
+//!
+//! Invariants:
+//! - The file is zero-filled to its full length before its first group, so that a sync writes data
+//!   and no metadata.
+//! - Bytes are written once, at the end, by who holds the writer lock. (Writing the same bytes again
+//!   is allowed, see [`Segment::write_again`].)
+//! - The table holds whole groups only, in order: reading on never takes anything back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::store::local::durable::Position;
+use crate::store::local::group::{
+    ALIGNMENT, CLOSE_BYTES, Head, NewGroup, PREFIX_BYTES, Place, Prefix, Salt,
+};
+use crate::store::local::manifest::Closed;
+use crate::store::{Operation, RefMove, RefName, RefValue};
+
+pub(crate) const HEADER_BYTES: u64 = 64;
+const MAGIC: &[u8; 8] = b"SAPWJRNL";
+const VERSION: u32 = 1;
+const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A journal segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) sequence: u64,
+    pub(crate) path: PathBuf,
+    file: Box<dyn DiskFile>,
+    salt: Salt,
+    /// The length of the file.
+    bytes: u64,
+    table: RwLock<Table>,
+    /// Whether this handle has written again what it did not see synced.
+    vouched: AtomicBool,
+}
+
+/// What the groups of a segment say, up to `end`.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) objects: HashMap<Id, Location>,
+    /// The values that each ref took, each with the end of its group.
+    pub(crate) refs: BTreeMap<RefName, Vec<(u64, Option<RefValue>)>>,
+    /// The operations, each with the end of its group.
+    pub(crate) operations: Vec<(u64, Operation, Vec<RefMove>)>,
+    /// Where the next group begins.
+    pub(crate) end: u64,
+    /// The checksum of the last group.
+    pub(crate) checksum: Id,
+    /// Whether the last group closes the segment.
+    pub(crate) closed: bool,
+    /// The largest `synced` of any group.
+    pub(crate) synced: u64,
+}
+
+/// Where an object's content is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Location {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u32,
+    pub(crate) kind: Kind,
+    /// The end of its group: a snapshot that ends before does not see it.
+    pub(crate) group_end: u64,
+}
+
+/// What stands behind the last whole group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// Zeros.
+    Clean,
+    /// Nothing that counts: the segment is closed.
+    Closed,
+    /// Bytes that are not a group.
+    Torn,
+}
+
+impl Segment {
+    /// Fills a file with zeros, durably, as a segment to be.
+    pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<()> {
+        let file = disk
+            .open(path, OpenMode::CreateNew)
+            .map_err(Error::io("create", path))?;
+        let mut offset = 0;
+        while offset < bytes {
+            let count = (bytes - offset).min(ZEROS.len() as u64);
+            file.write_all_at(&ZEROS[..count as usize], offset)
+                .map_err(Error::io("allocate", path))?;
+            offset += count;
+        }
+        file.sync_data().map_err(Error::io("sync", path))
+    }
+
+    /// Makes an allocated file the segment with this number. Its name is durable after the caller
+    /// has synced the directory.
+    pub(crate) fn begin(disk: &dyn Disk, path: &Path, sequence: u64) -> Result<Segment> {
+        let file = disk
+            .open(path, OpenMode::Write)
+            .map_err(Error::io("open", path))?;
+        let mut salt = Salt::default();
+        disk.random(&mut salt)
+            .map_err(Error::io("draw a salt for", path))?;
+        let header = header(sequence, &salt);
+        file.write_all_at(&header, 0)
+            .map_err(Error::io("write", path))?;
+        file.sync_data().map_err(Error::io("sync", path))?;
+        let bytes = file.len().map_err(Error::io("read", path))?;
+        Ok(Segment::assemble(path, file, sequence, salt, bytes))
+    }
+
+    /// Opens a segment and checks its header. No group is read yet.
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        sequence: u64,
+        read_only: bool,
+    ) -> Result<Segment> {
+        let mode = if read_only {
+            OpenMode::Read
+        } else {
+            OpenMode::Write
+        };
+        let file = disk.open(path, mode).map_err(Error::io("open", path))?;
+        let mut found = [0; HEADER_BYTES as usize];
+        let count = file
+            .read_full_at(&mut found, 0)
+            .map_err(Error::io("read", path))?;
+        if count < found.len() {
+            return Err(Error::corrupt(
+                path,
+                count as u64,
+                "it ends within its header",
+            ));
+        }
+        let salt: Salt = found[24..56].try_into().expect("32 bytes");
+        if found != header(sequence, &salt) {
+            let version = u32::from_le_bytes(found[8..12].try_into().expect("4 bytes"));
+            if found[..8] == *MAGIC && version != VERSION && header_checksum(&found) == found[56..]
+            {
+                return Err(Error::UnsupportedFormat {
+                    path: path.to_owned(),
+                    found: format!("journal version {version}"),
+                    supported: "version 1",
+                });
+            }
+            return Err(Error::corrupt(
+                path,
+                0,
+                "its header is not that of this segment",
+            ));
+        }
+        let bytes = file.len().map_err(Error::io("read", path))?;
+        Ok(Segment::assemble(path, file, sequence, salt, bytes))
+    }
+
+    fn assemble(
+        path: &Path,
+        file: Box<dyn DiskFile>,
+        sequence: u64,
+        salt: Salt,
+        bytes: u64,
+    ) -> Segment {
+        let begin = blake3::keyed_hash(&salt, &header(sequence, &salt));
+        let table = Table {
+            objects: HashMap::new(),
+            refs: BTreeMap::new(),
+            operations: Vec::new(),
+            end: HEADER_BYTES,
+            checksum: Id::from_bytes(*begin.as_bytes()),
+            closed: false,
+            synced: 0,
+        };
+        Segment {
+            sequence,
+            path: path.to_owned(),
+            file,
+            salt,
+            bytes,
+            table: RwLock::new(table),
+            vouched: AtomicBool::new(false),
+        }
+    }
+
+    /// Gives what the groups say.
+    pub(crate) fn table(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the place behind the last whole group that was read.
+    pub(crate) fn end(&self) -> Position {
+        Position {
+            sequence: self.sequence,
+            offset: self.table().end,
+        }
+    }
+
+    /// Gives the record of this segment as it would be closed where it ends now.
+    pub(crate) fn closed_here(&self) -> Closed {
+        let table = self.table();
+        Closed {
+            bytes: table.end,
+            checksum: table.checksum,
+        }
+    }
+
+    /// Gives the length of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Says whether this handle has written again what it did not see synced.
+    pub(crate) fn is_vouched(&self) -> bool {
+        self.vouched.load(Ordering::Acquire)
+    }
+
+    /// Says whether a group of this length fits, and a closing one behind it.
+    pub(crate) fn has_room(&self, group_bytes: u64) -> bool {
+        self.bytes.saturating_sub(self.table().end) >= group_bytes.saturating_add(CLOSE_BYTES)
+    }
+
+    /// Reads on to the last whole group, up to byte `until`, and says what stands behind it.
+    ///
+    /// Contents before `durable` are not hashed: the group is known to be on disk, and whoever reads
+    /// an object hashes it.
+    pub(crate) fn read_on(&self, durable: u64, until: u64) -> Result<Tail> {
+        let mut table = self.table_mut();
+        let limit = self.bytes.min(until);
+        let mut window = Window::new(self);
+        while !table.closed {
+            let offset = table.end;
+            let start = window.get(offset, PREFIX_BYTES, limit)?;
+            let Some(prefix) = Prefix::read(start, offset, limit) else {
+                let clean = start.iter().all(|byte| *byte == 0);
+                return Ok(if clean { Tail::Clean } else { Tail::Torn });
+            };
+            let known = offset + prefix.length <= durable;
+            let wanted = if known {
+                prefix.head_bytes as u64
+            } else {
+                prefix.length
+            };
+            let group = window.get(offset, wanted as usize, limit)?;
+            let head = prefix
+                .head(group, &self.salt)
+                .filter(|_| prefix.previous == table.checksum);
+            match head {
+                Some(head) if known || head.contents_match(group) => table.add(&prefix, head),
+                _ => return Ok(Tail::Torn),
+            }
+        }
+        Ok(Tail::Closed)
+    }
+
+    /// Finds the largest `synced` of the groups that survived behind the end, whole in their heads.
+    pub(crate) fn claim_of_survivors(&self) -> Result<u64> {
+        let mut rest = vec![0; self.bytes.saturating_sub(self.table().end) as usize];
+        let end = self.table().end;
+        let count = self
+            .file
+            .read_full_at(&mut rest, end)
+            .map_err(Error::io("read", &self.path))?;
+        rest.truncate(count);
+        let mut claim = 0;
+        for start in (0..rest.len()).step_by(ALIGNMENT as usize) {
+            let offset = end + start as u64;
+            if let Some(prefix) = Prefix::read(&rest[start..], offset, self.bytes)
+                && prefix.head(&rest[start..], &self.salt).is_some()
+            {
+                claim = claim.max(prefix.synced);
+            }
+        }
+        Ok(claim)
+    }
+
+    /// Appends a group with one write. The caller holds the writer lock and has read on to the end.
+    pub(crate) fn append(&self, group: &NewGroup<'_>, durable: u64) -> Result<()> {
+        let mut table = self.table_mut();
+        let place = Place {
+            salt: &self.salt,
+            previous: table.checksum,
+            offset: table.end,
+            synced: durable.min(table.end),
+        };
+        let (bytes, _) = group.encode(&place);
+        self.file
+            .write_all_at(&bytes, place.offset)
+            .map_err(Error::io("append to", &self.path))?;
+        let limit = place.offset + bytes.len() as u64;
+        let prefix = Prefix::read(&bytes, place.offset, limit).expect("a group just encoded");
+        let head = prefix
+            .head(&bytes, &self.salt)
+            .expect("a group just encoded");
+        table.add(&prefix, head);
+        Ok(())
+    }
+
+    /// Writes again, byte for byte, what was not known durable when this handle came to the segment.
+    ///
+    /// A sync that failed elsewhere leaves pages that look written and are not: another handle's sync
+    /// would vouch for them. After this, this handle's own sync covers them.
+    pub(crate) fn write_again(&self, durable: u64) -> Result<()> {
+        if self.vouched.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let (from, end) = {
+            let table = self.table();
+            (durable.max(table.synced).max(HEADER_BYTES), table.end)
+        };
+        if from < end {
+            let mut bytes = vec![0; (end - from) as usize];
+            let io = |action| Error::io(action, &self.path);
+            self.file
+                .read_full_at(&mut bytes, from)
+                .map_err(io("read"))?;
+            self.file
+                .write_all_at(&bytes, from)
+                .map_err(io("write again"))?;
+        }
+        self.vouched.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Makes all that was written durable.
+    pub(crate) fn sync(&self) -> std::io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Reads an object's content, checked against its id.
+    pub(crate) fn read(&self, id: &Id, location: &Location) -> Result<Vec<u8>> {
+        let mut content = vec![0; location.bytes as usize];
+        let count = self
+            .file
+            .read_full_at(&mut content, location.offset)
+            .map_err(Error::io("read", &self.path))?;
+        if count < content.len() || Id::of(location.kind, &content) != *id {
+            let why = format!("object {id} does not match its id");
+            return Err(Error::corrupt(&self.path, location.offset, why));
+        }
+        Ok(content)
+    }
+}
+
+impl Table {
+    fn add(&mut self, prefix: &Prefix, head: Head) {
+        let begin = self.end;
+        self.end += prefix.length;
+        for row in &head.objects {
+            self.objects.entry(row.id).or_insert(Location {
+                offset: begin + row.start,
+                bytes: row.bytes,
+                kind: row.kind,
+                group_end: self.end,
+            });
+        }
+        for ref_move in &head.moves {
+            let versions = match self.refs.get_mut(&ref_move.name) {
+                Some(versions) => versions,
+                None => self.refs.entry(ref_move.name.clone()).or_default(),
+            };
+            versions.push((self.end, ref_move.new.clone()));
+        }
+        if let Some(operation) = head.operation {
+            self.operations.push((self.end, operation, head.moves));
+        }
+        self.checksum = head.checksum;
+        self.closed = head.close;
+        self.synced = self.synced.max(prefix.synced);
+    }
+}
+
+fn header(sequence: u64, salt: &Salt) -> [u8; HEADER_BYTES as usize] {
+    let mut header = [0; HEADER_BYTES as usize];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[16..24].copy_from_slice(&sequence.to_le_bytes());
+    header[24..56].copy_from_slice(salt);
+    let checksum = header_checksum(&header);
+    header[56..].copy_from_slice(&checksum);
+    header
+}
+
+fn header_checksum(header: &[u8; HEADER_BYTES as usize]) -> [u8; 8] {
+    blake3::hash(&header[..56]).as_bytes()[..8]
+        .try_into()
+        .expect("8 of 32 bytes")
+}
+
+/// Reads ahead in growing steps, so that looking for one group is one small read.
+struct Window<'a> {
+    segment: &'a Segment,
+    start: u64,
+    buffer: Vec<u8>,
+    step: usize,
+}
+
+impl<'a> Window<'a> {
+    const STEP_MAX: usize = 1 << 20;
+
+    fn new(segment: &'a Segment) -> Window<'a> {
+        Window {
+            segment,
+            start: 0,
+            buffer: Vec::new(),
+            step: PREFIX_BYTES,
+        }
+    }
+
+    /// Gives `count` bytes at `offset`, fewer where the segment ends.
+    fn get(&mut self, offset: u64, count: usize, limit: u64) -> Result<&[u8]> {
+        let count = count.min(limit.saturating_sub(offset) as usize);
+        let have = self.start + self.buffer.len() as u64;
+        if offset < self.start || offset + count as u64 > have {
+            let wanted = count
+                .max(self.step)
+                .min(limit.saturating_sub(offset) as usize);
+            self.step = (self.step * 32).min(Window::STEP_MAX);
+            self.buffer.resize(wanted, 0);
+            self.start = offset;
+            let file = &self.segment.file;
+            let filled = file
+                .read_full_at(&mut self.buffer, offset)
+                .map_err(Error::io("read", &self.segment.path))?;
+            self.buffer.truncate(filled);
+        }
+        let from = (offset - self.start) as usize;
+        Ok(&self.buffer[from..(from + count).min(self.buffer.len())])
+    }
+}

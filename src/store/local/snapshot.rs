@@ -1,0 +1,360 @@
+//! Reading: a state, and where its journal ended.
+//!
+//! A snapshot sees whole transactions up to its end, whatever is committed afterwards. It takes no
+//! lock and repairs nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind, Prefix};
+use crate::object;
+use crate::store::local::Inner;
+use crate::store::local::durable::Position;
+use crate::store::local::pack::{Pack, PathEnd};
+use crate::store::local::segment::{Location, Segment};
+use crate::store::local::state::State;
+use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology};
+
+/// What was committed up to some moment.
+#[derive(Debug)]
+pub(crate) struct LocalSnapshot {
+    inner: Arc<Inner>,
+    pub(crate) state: Arc<State>,
+    /// Where the open segment ended.
+    pub(crate) end: u64,
+    /// The loose objects that an answer relied on.
+    loose_seen: Mutex<HashSet<Id>>,
+    /// The places of objects that no graph file covers yet.
+    topologies: Mutex<HashMap<Id, Topology>>,
+}
+
+/// Where an object was found.
+enum Place<'a> {
+    Journal(&'a Segment, Location),
+    Pack(&'a Pack, u32),
+    Loose,
+}
+
+impl LocalSnapshot {
+    pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> LocalSnapshot {
+        let end = state.open_segment().end().offset;
+        LocalSnapshot {
+            inner,
+            state,
+            end,
+            loose_seen: Mutex::default(),
+            topologies: Mutex::default(),
+        }
+    }
+
+    /// Gives the place in the journal up to which this snapshot sees.
+    pub(crate) fn position(&self) -> Position {
+        Position {
+            sequence: self.state.open_segment().sequence,
+            offset: self.end,
+        }
+    }
+
+    /// Gives the loose objects that answers relied on so far.
+    pub(crate) fn loose_seen(&self) -> Vec<Id> {
+        let seen = self
+            .loose_seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        seen.iter().copied().collect()
+    }
+
+    /// Gives the segments, newest first, each with the end up to which it is seen.
+    fn segments(&self) -> impl Iterator<Item = (&Segment, u64)> {
+        let ends = std::iter::once(self.end).chain(std::iter::repeat(u64::MAX));
+        self.state
+            .segments
+            .iter()
+            .rev()
+            .map(|segment| &**segment)
+            .zip(ends)
+    }
+
+    fn find(&self, id: &Id) -> Result<Option<Place<'_>>> {
+        for (segment, end) in self.segments() {
+            if let Some(location) = segment.table().objects.get(id)
+                && location.group_end <= end
+            {
+                return Ok(Some(Place::Journal(segment, *location)));
+            }
+        }
+        for pack in self.state.packs.iter().rev() {
+            if let Some(row) = pack.find(id)? {
+                return Ok(Some(Place::Pack(pack, row)));
+            }
+        }
+        Ok(self.inner.loose.contains(id)?.then_some(Place::Loose))
+    }
+
+    fn kind(&self, id: &Id) -> Result<Option<Kind>> {
+        match self.find(id)? {
+            Some(Place::Journal(_, location)) => Ok(Some(location.kind)),
+            Some(Place::Pack(pack, row)) => pack.kind(row).map(Some),
+            Some(Place::Loose) => {
+                let kind = self.inner.loose.kind(id)?;
+                if kind.is_some() {
+                    self.loose_seen
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .insert(*id);
+                }
+                Ok(kind)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn get_here(&self, id: &Id) -> Result<Option<Stored>> {
+        match self.find(id)? {
+            Some(Place::Journal(segment, location)) => {
+                let content = segment.read(id, &location)?.into();
+                Ok(Some(Stored {
+                    kind: location.kind,
+                    content,
+                }))
+            }
+            Some(Place::Pack(pack, row)) => pack.read(row, &self.inner.cache).map(Some),
+            Some(Place::Loose) => self.inner.loose.get(id),
+            None => Ok(None),
+        }
+    }
+
+    /// Works out the topology of an object that no graph file covers, and of its first parents as far
+    /// as needed for its depth.
+    fn topology_outside_packs(&self, id: &Id) -> Result<Option<Topology>> {
+        let mut chain: Vec<(Id, Topology)> = Vec::new();
+        let mut next = Some(*id);
+        let mut depth = 0;
+        while let Some(current) = next {
+            if let Some(known) = self.topologies().get(&current) {
+                depth = known.depth + 1;
+                break;
+            }
+            let stored = match self.find(&current)? {
+                Some(Place::Pack(pack, row)) => {
+                    depth = self.topology_in(pack, row)?.depth + 1;
+                    break;
+                }
+                Some(_) => self.get_here(&current)?,
+                None if chain.is_empty() => return Ok(None),
+                None => None,
+            };
+            let topology = topology_of(&stored.ok_or(Error::ObjectMissing { id: current })?)?;
+            next = topology.parents.first().copied();
+            chain.push((current, topology));
+        }
+        let mut topologies = self.topologies();
+        for (current, mut topology) in chain.into_iter().rev() {
+            topology.depth = depth;
+            depth += 1;
+            topologies.insert(current, topology);
+        }
+        Ok(topologies.get(id).cloned())
+    }
+
+    fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {
+        self.topologies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn topology_in(&self, pack: &Pack, row: u32) -> Result<Topology> {
+        pack.topology(row, &mut |id| {
+            Ok(self.topology(id)?.map(|topology| topology.depth))
+        })
+    }
+}
+
+/// Reads an object's outline; the depth is left to the caller.
+fn topology_of(stored: &Stored) -> Result<Topology> {
+    let outline = object::outline(stored.kind, &stored.content)?;
+    Ok(Topology {
+        kind: stored.kind,
+        label: outline.label.into(),
+        parents: outline.parents,
+        time: outline.time,
+        depth: 0,
+    })
+}
+
+impl Snapshot for LocalSnapshot {
+    fn get(&self, id: &Id) -> Result<Option<Stored>> {
+        if let Some(stored) = self.get_here(id)? {
+            return Ok(Some(stored));
+        }
+        // A loose file may have moved into a pack that only a newer manifest names.
+        let newer = self.inner.refresh()?;
+        if newer.manifest.generation == self.state.manifest.generation {
+            return Ok(None);
+        }
+        LocalSnapshot::new(Arc::clone(&self.inner), newer).get_here(id)
+    }
+
+    fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>> {
+        ids.iter().map(|id| self.kind(id)).collect()
+    }
+
+    fn topology(&self, id: &Id) -> Result<Option<Topology>> {
+        match self.find(id)? {
+            Some(Place::Pack(pack, row)) => self.topology_in(pack, row).map(Some),
+            Some(_) => self.topology_outside_packs(id),
+            None => Ok(None),
+        }
+    }
+
+    fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {
+        let mut found = self.inner.loose.with_prefix(prefix)?;
+        for (segment, end) in self.segments() {
+            let table = segment.table();
+            let seen = table
+                .objects
+                .iter()
+                .filter(|(_, location)| location.group_end <= end);
+            found.extend(seen.map(|(id, _)| *id).filter(|id| prefix.matches(id)));
+        }
+        for pack in &self.state.packs {
+            pack.prefix(prefix, limit, &mut found)?;
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn for_each(
+        &self,
+        visit: &mut dyn FnMut(&Id, &Topology) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut outside: Vec<Id> = Vec::new();
+        for (place, (segment, end)) in self.segments().enumerate() {
+            let newer = &self.state.segments[self.state.segments.len() - place..];
+            let table = segment.table();
+            let mut seen: Vec<_> = table
+                .objects
+                .iter()
+                .filter(|(_, location)| location.group_end <= end)
+                .collect();
+            seen.sort_unstable_by_key(|(_, location)| location.offset);
+            let fresh = seen.into_iter().map(|(id, _)| *id);
+            outside.extend(fresh.filter(|id| {
+                !newer
+                    .iter()
+                    .any(|segment| segment.table().objects.contains_key(id))
+            }));
+        }
+        let in_journal: HashSet<Id> = outside.iter().copied().collect();
+        for (place, pack) in self.state.packs.iter().enumerate() {
+            for row in 0..pack.len() {
+                let id = pack.id(row)?;
+                let elsewhere = &self.state.packs[..place];
+                if in_journal.contains(&id) || held_by_any(elsewhere, &id)? {
+                    continue;
+                }
+                if visit(&id, &self.topology_in(pack, row)?)?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        for (id, _) in self.inner.loose.list()? {
+            if !in_journal.contains(&id) && !held_by_any(&self.state.packs, &id)? {
+                outside.push(id);
+            }
+        }
+        for id in outside {
+            let topology = self.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+            if visit(&id, &topology)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn reference(&self, name: &RefName) -> Result<Option<RefValue>> {
+        for (segment, end) in self.segments() {
+            let table = segment.table();
+            if let Some(versions) = table.refs.get(name)
+                && let Some((_, value)) = versions.iter().rev().find(|(at, _)| *at <= end)
+            {
+                return Ok(value.clone());
+            }
+        }
+        self.state
+            .refs
+            .as_ref()
+            .map_or(Ok(None), |packed| packed.get(name))
+    }
+
+    fn references(&self, prefix: &str) -> Result<Vec<(RefName, RefValue)>> {
+        let refs = self
+            .state
+            .references(self.state.segments.len(), self.end, prefix)?;
+        Ok(refs.into_iter().collect())
+    }
+
+    fn operations(
+        &self,
+        visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut recent = Vec::new();
+        for (segment, end) in self.segments() {
+            let table = segment.table();
+            let seen = table.operations.iter().rev().filter(|(at, ..)| *at <= end);
+            recent.extend(seen.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
+        }
+        let mut number = self.state.manifest.operations_logged() + recent.len() as u64;
+        for (operation, moves) in recent {
+            if visit(&OperationRecord {
+                number,
+                operation,
+                moves,
+            })?
+            .is_break()
+            {
+                return Ok(());
+            }
+            number -= 1;
+        }
+        for log in self.state.logs.iter().rev() {
+            if log.for_each(visit)?.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {
+        let mut path = Vec::new();
+        let mut next = Some(*from);
+        while let Some(id) = next
+            && path.len() < limit
+        {
+            if let Some(Place::Pack(pack, row)) = self.find(&id)? {
+                next = match pack.path(row, limit - path.len(), &mut path)? {
+                    PathEnd::Root | PathEnd::Limit => None,
+                    PathEnd::Outside(id) => Some(id),
+                };
+            } else {
+                let topology = self.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+                path.push(id);
+                next = topology.parents.first().copied();
+            }
+        }
+        Ok(path)
+    }
+}
+
+fn held_by_any(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
+    for pack in packs {
+        if pack.find(id)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,231 @@
+//! What one manifest names, opened; and how far its journal has been read.
+//!
+//! A state is never changed: a new manifest makes a new state that shares the files that stay. Only
+//! the open segment's table grows, and a snapshot remembers where it ended.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::store::local::durable::Position;
+use crate::store::local::layout::Layout;
+use crate::store::local::manifest::{Manifest, SegmentRecord};
+use crate::store::local::oplog::OperationLog;
+use crate::store::local::pack::Pack;
+use crate::store::local::packed_refs::PackedRefs;
+use crate::store::local::segment::{HEADER_BYTES, Segment, Tail};
+use crate::store::{RefName, RefValue};
+
+/// How often a manifest is read again because a file it names has vanished.
+const RELOADS_MAX: usize = 100;
+
+/// Everything that a manifest names.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) manifest: Manifest,
+    pub(crate) packs: Vec<Arc<Pack>>,
+    /// The journal, oldest first; the last one is open.
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) refs: Option<Arc<PackedRefs>>,
+    pub(crate) logs: Vec<Arc<OperationLog>>,
+}
+
+/// How files are opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access<'a> {
+    pub(crate) disk: &'a Arc<dyn Disk>,
+    pub(crate) layout: &'a Layout,
+    pub(crate) read_only: bool,
+}
+
+impl State {
+    /// Reads the manifest and opens what it names, sharing what `previous` has open.
+    ///
+    /// A file that vanishes meanwhile was dropped by a newer manifest: that one is read then.
+    pub(crate) fn load(access: Access<'_>, previous: Option<&State>) -> Result<State> {
+        let path = access.layout.current();
+        let mut last_generation = None;
+        for _ in 0..RELOADS_MAX {
+            let manifest = Manifest::read(&**access.disk, &path)?;
+            let generation = manifest.generation;
+            match State::open(access, manifest, previous) {
+                Err(error) if error.is_not_found() && last_generation != Some(generation) => {
+                    last_generation = Some(generation);
+                }
+                Err(Error::Io { path, source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    return Err(Error::corrupt(path, None, "it is missing"));
+                }
+                opened => return opened,
+            }
+        }
+        Err(Error::corrupt(
+            path,
+            None,
+            "it keeps naming files that are missing",
+        ))
+    }
+
+    /// Opens what a manifest names.
+    pub(crate) fn open(
+        access: Access<'_>,
+        manifest: Manifest,
+        previous: Option<&State>,
+    ) -> Result<State> {
+        let Access { disk, layout, .. } = access;
+        let pack_dir = layout.pack_dir();
+        let known = |id| {
+            previous?
+                .packs
+                .iter()
+                .find(|pack| pack.info().id == id)
+                .cloned()
+        };
+        let packs = manifest.packs.iter().map(|info| match known(info.id) {
+            Some(pack) => Ok(pack),
+            None => Pack::open(Arc::clone(disk), &pack_dir, info).map(Arc::new),
+        });
+        let packs = packs.collect::<Result<_>>()?;
+        let segments = manifest
+            .segments
+            .iter()
+            .map(|record| segment(access, record, previous));
+        let segments = segments.collect::<Result<_>>()?;
+        let refs = match (&manifest.refs, previous) {
+            (None, _) => None,
+            (Some(record), Some(state)) if state.manifest.refs.as_ref() == Some(record) => {
+                state.refs.clone()
+            }
+            (Some(record), _) => {
+                let path = layout.packed_refs(record.number);
+                Some(Arc::new(PackedRefs::open(&**disk, &path, record.bytes)?))
+            }
+        };
+        let mut first = 1;
+        let mut logs = Vec::new();
+        for record in &manifest.logs {
+            let path = layout.log(record.file.number);
+            logs.push(Arc::new(OperationLog::open(
+                &**disk,
+                &path,
+                record.file.bytes,
+                first,
+            )?));
+            first += record.operations;
+        }
+        Ok(State {
+            manifest,
+            packs,
+            segments,
+            refs,
+            logs,
+        })
+    }
+
+    /// Gives the open segment.
+    pub(crate) fn open_segment(&self) -> &Arc<Segment> {
+        self.segments.last().expect("a manifest names a segment")
+    }
+
+    /// Reads the open segment on, and refuses damage to what was once durable.
+    ///
+    /// `mark` must have been read before: what it vouches for was written by then.
+    pub(crate) fn read_on(&self, mark: Position) -> Result<Tail> {
+        let segment = self.open_segment();
+        let marked = if mark.sequence == segment.sequence {
+            mark.offset
+        } else {
+            0
+        };
+        let tail = segment.read_on(marked, u64::MAX)?;
+        let end = segment.end().offset;
+        let mut claim = marked;
+        if tail == Tail::Torn || (tail == Tail::Clean && marked == 0) {
+            claim = claim.max(segment.claim_of_survivors()?);
+        }
+        if claim > end {
+            let why =
+                format!("the journal is whole up to here, but was on disk up to byte {claim} once");
+            return Err(Error::corrupt(&segment.path, end, why));
+        }
+        Ok(tail)
+    }
+
+    /// Gives all refs as the first `segments` segments leave them, the last one up to `end`.
+    pub(crate) fn references(
+        &self,
+        segments: usize,
+        end: u64,
+        prefix: &str,
+    ) -> Result<BTreeMap<RefName, RefValue>> {
+        let mut refs = BTreeMap::new();
+        if let Some(packed) = &self.refs {
+            packed.for_each(prefix, &mut |name, value| {
+                refs.insert(name, value);
+            })?;
+        }
+        for (place, segment) in self.segments[..segments].iter().enumerate() {
+            let end = if place + 1 == segments { end } else { u64::MAX };
+            let table = segment.table();
+            let from = (Bound::Included(prefix), Bound::Unbounded);
+            for (name, versions) in table.refs.range::<str, _>(from) {
+                if !name.as_str().starts_with(prefix) {
+                    break;
+                }
+                match versions.iter().rev().find(|(at, _)| *at <= end) {
+                    Some((_, Some(value))) => refs.insert(name.clone(), value.clone()),
+                    Some((_, None)) => refs.remove(name),
+                    None => None,
+                };
+            }
+        }
+        Ok(refs)
+    }
+}
+
+/// Opens a segment, and reads a closed one to its end.
+fn segment(
+    access: Access<'_>,
+    record: &SegmentRecord,
+    previous: Option<&State>,
+) -> Result<Arc<Segment>> {
+    let known = previous.and_then(|state| {
+        state
+            .segments
+            .iter()
+            .find(|segment| segment.sequence == record.sequence)
+            .cloned()
+    });
+    let segment = match known {
+        Some(segment) => segment,
+        None => {
+            let path = access.layout.segment(record.sequence);
+            Arc::new(Segment::open(
+                &**access.disk,
+                &path,
+                record.sequence,
+                access.read_only,
+            )?)
+        }
+    };
+    if let Some(closed) = &record.closed {
+        segment.read_on(u64::MAX, closed.bytes)?;
+        if segment.closed_here() != *closed {
+            let at = segment.end().offset;
+            let why = "it was closed elsewhere, or with another checksum";
+            return Err(Error::corrupt(&segment.path, at, why));
+        }
+    }
+    Ok(segment)
+}
+
+/// Gives the place where a segment begins.
+pub(crate) fn begin_of(sequence: u64) -> Position {
+    Position {
+        sequence,
+        offset: HEADER_BYTES,
+    }
+}

@@ -1,0 +1,107 @@
+//! Making things durable, one sync for all who wait.
+//!
+//! Threads of one process queue on a mutex, processes on the lock of the shared mark. Who gets the
+//! turn reads on to the end of what anybody has written, syncs, and raises the mark; the others find
+//! the mark beyond what they wait for. Nobody waits for a process that hangs: after a while each
+//! syncs for itself.
+
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::store::local::Inner;
+use crate::store::local::durable::{DurableMark, Position};
+use crate::store::local::state;
+
+/// How long to wait for another process's sync before syncing without a turn.
+const TURN_TIMEOUT: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_micros(20);
+
+impl Inner {
+    /// Waits until everything up to a place is on disk.
+    pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            if self.durable_position() >= target {
+                return Ok(());
+            }
+            let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.durable_position() >= target {
+                return Ok(());
+            }
+            if self.dead.load(Ordering::Acquire) {
+                let source = std::io::Error::other("the sync of another thread failed");
+                return Err(self.died(self.layout.root(), source));
+            }
+            let mark = self.writable_mark();
+            let turn = mark.try_turn()?;
+            let marked = mark.get()?;
+            if marked >= target {
+                self.raise_durable(marked);
+                return Ok(());
+            }
+            if turn.is_some() || begun.elapsed() > TURN_TIMEOUT {
+                return self.sync_written();
+            }
+            drop(_syncing);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Makes everything durable that this handle has seen.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.wait_durable(self.state().open_segment().end())
+    }
+
+    /// Syncs the open segment, for everybody.
+    fn sync_written(&self) -> Result<()> {
+        // Damage found meanwhile does not matter here: what was written is to be synced all the same.
+        let state = self.refresh().unwrap_or_else(|_| self.state());
+        let segment = state.open_segment();
+        let covered = match segment.is_vouched() {
+            true => segment.end(),
+            // Others write into this segment; this handle has not, and cannot vouch for it.
+            false => state::begin_of(segment.sequence),
+        };
+        segment
+            .sync()
+            .map_err(|source| self.died(&segment.path, source))?;
+        self.note_durable(covered)
+    }
+
+    /// Gives what this handle knows to be durable.
+    pub(crate) fn durable_position(&self) -> Position {
+        *self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn raise_durable(&self, position: Position) {
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        *durable = (*durable).max(position);
+    }
+
+    /// Notes for this handle and for all others what a sync has covered.
+    pub(crate) fn note_durable(&self, position: Position) -> Result<()> {
+        self.raise_durable(position);
+        self.writable_mark().raise(position)
+    }
+
+    fn writable_mark(&self) -> &DurableMark {
+        self.mark
+            .as_ref()
+            .expect("a handle that writes has opened the mark")
+    }
+
+    /// Closes the handle after a failed sync.
+    pub(crate) fn died(&self, path: &Path, source: std::io::Error) -> Error {
+        self.dead.store(true, Ordering::Release);
+        Error::OutcomeUnknown {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
