@@ -15,6 +15,8 @@ mod entry;
 mod event;
 mod node;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use crate::codec::record::{Record, invalid};
 use crate::codec::{LINK_BYTES_MIN, Value, cbor};
