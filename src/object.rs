@@ -87,6 +87,10 @@ impl NewObject {
 
 /// An object of any kind.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "objects are decoded one at a time"
+)]
 pub enum Object {
     /// Raw bytes.
     Blob(Vec<u8>),

@@ -1,8 +1,10 @@
 //! Golden fixtures of the object encodings: what `fixtures/objects/` says stays true forever.
 //!
 //! An object is three files: `<name>.hex` its content, 32 bytes a line; `<name>.json` what it says;
-//! `<name>.id` its kind and id. A refused encoding is one, `refused/<name>.hex`, with its kind as the
-//! first part of the name. `SAPWOOD_BLESS=1` writes them again from the values below.
+//! `<name>.id` its kind and id. A refused encoding is one, `refused/<name>.hex`, whose name begins
+//! with its kind. `SAPWOOD_BLESS=1` writes them again from the values below.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -374,4 +376,20 @@ fn the_refused_encodings_are_near_misses() {
     for content in accepted {
         Object::decode(Kind::Entry, &content).unwrap();
     }
+}
+
+/// The page that describes the encodings.
+const PAGE: &str = "docs/FORMAT-objects.md";
+
+#[test]
+fn the_page_shows_the_bytes_of_its_example() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = fs::read_to_string(page).unwrap();
+    let (_, example) = page.split_once("`fixtures/objects/entry-hello`").unwrap();
+    let block = example.split("```").nth(1).unwrap();
+    let hex = |line: &'_ str| line.trim_start().split("  ").next().unwrap().to_owned();
+    let content = from_hex(&block.lines().map(hex).collect::<String>());
+    let fixture = fs::read_to_string(folder().join("entry-hello.hex")).unwrap();
+    assert_eq!(to_hex(&content), fixture);
+    assert!(example.contains(&Id::of(Kind::Entry, &content).to_string()));
 }
