@@ -125,8 +125,19 @@ mod tests {
     #[test]
     fn pretty_is_indented() {
         let value = parse(br#"{"a":[1,{}],"b":[],"c":{"d":"e"}}"#).unwrap();
-        let expected = "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": [],\n  \"c\": {\n    \"d\": \"e\"\n  }\n}";
-        assert_eq!(pretty(&value), expected);
+        let lines = [
+            "{",
+            "  \"a\": [",
+            "    1,",
+            "    {}",
+            "  ],",
+            "  \"b\": [],",
+            "  \"c\": {",
+            "    \"d\": \"e\"",
+            "  }",
+            "}",
+        ];
+        assert_eq!(pretty(&value), lines.join("\n"));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 
 use super::*;
-use crate::codec::arbitrary;
+use crate::codec::{arbitrary, json};
 
 fn text() -> impl Strategy<Value = String> {
     ".{0,12}"
@@ -223,6 +223,21 @@ proptest! {
             let _ = Object::decode(kind, &bytes);
             let _ = outline(kind, &bytes);
         }
+    }
+
+    #[test]
+    fn numbers_keep_their_text_on_disk(
+        whole in "-?(0|[1-9][0-9]{0,40})",
+        fraction in "(\\.[0-9]{1,30})?",
+        exponent in "([eE][+-]?[0-9]{1,4})?",
+    ) {
+        let text = format!("{{\"n\":{whole}{fraction}{exponent}}}");
+        let entry = Entry {
+            body: json::parse(text.as_bytes()).unwrap(),
+            ..plain_entry()
+        };
+        let decoded = Entry::decode(&entry.encode().unwrap().content).unwrap();
+        prop_assert_eq!(json::to_string(&decoded.body), text);
     }
 
     #[test]

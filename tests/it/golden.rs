@@ -251,7 +251,7 @@ fn with_body(body: &[u8]) -> Vec<u8> {
 
 fn refused() -> Vec<(&'static str, Vec<u8>)> {
     let long = "x".repeat(LINK_BYTES_MIN);
-    let deep = [&b"\xa1ak"[..], &vec![0x81; DEPTH_MAX], &b"\xf6"[..]].concat();
+    let deep = [&b"\xa1ak"[..], &[0x81; DEPTH_MAX], &b"\xf6"[..]].concat();
     vec![
         ("entry-integer-not-shortest", with_body(b"\xa1ak\x18\x17")),
         ("entry-length-not-shortest", with_body(b"\xa1ak\x78\x01x")),
@@ -362,7 +362,7 @@ fn other_encodings_are_refused_as_ever() {
 #[test]
 fn the_refused_encodings_are_near_misses() {
     let longest = "x".repeat(LINK_BYTES_MIN - 1);
-    let deepest = [&b"\xa1ak"[..], &vec![0x81; DEPTH_MAX - 1], &b"\xf6"[..]].concat();
+    let deepest = [&b"\xa1ak"[..], &[0x81; DEPTH_MAX - 1], &b"\xf6"[..]].concat();
     let accepted = [
         with_body(b"\xa1ak\x17"),
         with_body(b"\xa1ak\x1b\x7f\xff\xff\xff\xff\xff\xff\xff"),
