@@ -5,4 +5,8 @@ pub mod disk;
 pub mod error;
 pub mod id;
 pub mod object;
+pub mod repo;
+pub mod session;
 pub mod store;
+pub mod time;
+pub mod walk;

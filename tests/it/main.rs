@@ -2,5 +2,6 @@
 
 mod cli;
 mod crash;
+mod golden;
 mod sim;
 mod support;
