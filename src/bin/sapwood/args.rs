@@ -50,7 +50,7 @@ pub(crate) struct Global {
     pub(crate) store: Option<PathBuf>,
     /// Run as if started in this directory
     #[arg(short = 'C', value_name = "DIR", global = true)]
-    pub(crate) directory: Option<PathBuf>,
+    pub(crate) start_in: Option<PathBuf>,
     /// Print JSON, also for errors
     #[arg(long, global = true)]
     pub(crate) json: bool,

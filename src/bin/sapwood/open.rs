@@ -5,6 +5,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sapwood::disk::{Disk, OsDisk};
 use sapwood::error::Error;
@@ -16,6 +17,7 @@ use sapwood::store::local::{LocalStore, Options, STORE_DIR_NAME};
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::quote;
 
 /// The file that a store has and nothing else.
 const MARK: &str = "format";
@@ -61,7 +63,7 @@ impl Opened {
 impl Context {
     /// Prepares to run a command in the directory that `-C` names.
     pub(crate) fn new(global: Global, output: Output) -> Result<Context, Failure> {
-        if let Some(directory) = &global.directory {
+        if let Some(directory) = &global.start_in {
             env::set_current_dir(directory).map_err(Error::io("enter", directory))?;
         }
         Ok(Context { global, output })
@@ -106,8 +108,8 @@ impl Context {
 
     /// Makes a store, and gives its full path and whether it was there already.
     pub(crate) fn init(&self, path: &Path) -> Result<(PathBuf, bool), Failure> {
-        let (_, existed) = LocalStore::init(disk(), path, options())?;
         let full = std::path::absolute(path).map_err(Error::io("find", path))?;
+        let (_, existed) = LocalStore::init(disk(), &full, options())?;
         Ok((full, existed))
     }
 
@@ -146,12 +148,20 @@ impl Context {
 
 /// Who and when.
 impl Context {
-    /// Says for the operations log what is done, by whom and when.
+    /// Says for the operations log what is done, by whom and when, on one line.
     pub(crate) fn operation(&self, reason: Option<&str>, words: &[&str]) -> Operation {
+        let typed = || {
+            words
+                .iter()
+                .map(|word| quote::shell(word))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let command = reason.map_or_else(typed, str::to_owned);
         Operation {
             time: now(),
             actor: actor(),
-            command: reason.map_or_else(|| words.join(" "), str::to_owned),
+            command: command.replace(char::is_control, " "),
         }
     }
 }
@@ -175,9 +185,12 @@ pub(crate) fn actor() -> String {
 }
 
 fn options() -> Options {
+    let default = Options::default();
+    let timeout_ms = text("SAPWOOD_LOCK_TIMEOUT_MS").and_then(|value| value.parse().ok());
     Options {
         allow_network: text("SAPWOOD_ALLOW_NETWORK").is_some_and(|value| value == "1"),
-        ..Options::default()
+        lock_timeout: timeout_ms.map_or(default.lock_timeout, Duration::from_millis),
+        ..default
     }
 }
 

@@ -56,7 +56,10 @@ fn ref_name(text: &str) -> Result<RefName, Failure> {
 fn is_missing(error: &Error) -> bool {
     matches!(
         error,
-        Error::RevisionUnknown { .. } | Error::ObjectMissing { .. } | Error::InvalidName { .. }
+        Error::RevisionUnknown { .. }
+            | Error::ObjectMissing { .. }
+            | Error::InvalidName { .. }
+            | Error::TooLarge { .. }
     )
 }
 

@@ -1,4 +1,4 @@
-//! Words of a line, quoted as git quotes them.
+//! Words of a line, quoted as git quotes them; and words as a shell takes them.
 //!
 //! A word is all up to the next space, or a C-style string: `"…"` with `\"`, `\\`, `\n` and the
 //! like, and `\` with three octal digits for any byte.
@@ -56,9 +56,26 @@ fn unquote(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), &'static str> {
     }
 }
 
+/// Quotes a word as a person would have to at a shell, if it needs it.
+pub(crate) fn shell(word: &str) -> String {
+    let is_plain = |sign: char| sign.is_alphanumeric() || "_@%+=:,./~^-{}".contains(sign);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_words_that_need_it_are_quoted_for_a_shell() {
+        assert_eq!(shell("s1:main~3"), "s1:main~3");
+        assert_eq!(shell("The Architect"), "'The Architect'");
+        assert_eq!(shell("it's"), r"'it'\''s'");
+        assert_eq!(shell(""), "''");
+    }
 
     #[test]
     fn words_end_at_a_space_or_at_the_closing_quote() {

@@ -66,3 +66,81 @@ fn refs_are_packed() {
     assert_eq!(sandbox.ok(&["pack-refs", "--json"]), r#"{"v":1,"refs":5}"#);
     assert_eq!(sandbox.ok(&["for-each-ref"]), before);
 }
+
+#[test]
+fn packs_are_written_verified_and_unpacked() {
+    let sandbox = filled();
+    let path = sandbox.ok(&["rev-list", "HEAD"]);
+    let ran = sandbox.run(&["repack"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+    assert!(ran.err.starts_with("Packed 4 objects: "), "{}", ran.err);
+    assert_eq!(
+        (count(&sandbox, "in-pack"), count(&sandbox, "packs")),
+        (4, 1)
+    );
+    assert_eq!(sandbox.run(&["repack", "-q"]).err, "");
+    assert_eq!(sandbox.ok(&["rev-list", "HEAD"]), path);
+    let pack = only_pack(&sandbox);
+    let file = pack.to_str().unwrap();
+    assert_eq!(sandbox.ok(&["verify-pack", file]), "");
+    let listed = sandbox.ok(&["verify-pack", "-v", file]);
+    let name = pack.file_stem().unwrap().to_str().unwrap();
+    assert_eq!(listed.lines().count(), 5);
+    assert!(
+        path.lines()
+            .all(|id| listed.contains(&format!("{id} entry   "))),
+        "{listed}"
+    );
+    assert!(listed.ends_with(&format!("{name}: ok")));
+    assert!(
+        sandbox
+            .ok(&["verify-pack", "--json", name])
+            .starts_with("{\"v\":1,\"pack\":\"pack-")
+    );
+    assert_eq!(sandbox.run(&["unpack", name]).err, "Unpacked 4 objects\n");
+    assert_eq!(count(&sandbox, "count"), 4);
+    sandbox.fails(1, &["verify-pack", &"1".repeat(64)]);
+    sandbox.fails(3, &["unpack", "nonsense"]);
+}
+
+#[test]
+fn a_damaged_pack_is_exit_code_six() {
+    let sandbox = filled();
+    sandbox.ok(&["repack", "-q"]);
+    let pack = only_pack(&sandbox);
+    let mut bytes = std::fs::read(&pack).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&pack, bytes).unwrap();
+    let err = sandbox.fails(6, &["verify-pack", pack.to_str().unwrap()]);
+    assert!(
+        err.contains("is damaged") && err.contains("hint: 'sapwood fsck'"),
+        "{err}"
+    );
+}
+
+fn only_pack(sandbox: &Sandbox) -> PathBuf {
+    let files = std::fs::read_dir(sandbox.join(".sapwood/objects/pack")).unwrap();
+    let mut packs: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    packs.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "pack")
+    });
+    assert_eq!(packs.len(), 1);
+    packs.remove(0)
+}
+
+#[test]
+fn a_writer_that_holds_the_lock_too_long_is_exit_code_five() {
+    let sandbox = filled();
+    let lock = std::fs::OpenOptions::new()
+        .write(true)
+        .open(sandbox.join(".sapwood/lock"))
+        .unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    let mut command = sandbox.command(&["update-ref", "-d", "sessions/s1/heads/topic"]);
+    let ran = finish(command.env("SAPWOOD_LOCK_TIMEOUT_MS", "50"), b"");
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert!(ran.err.contains("gave up after"), "{}", ran.err);
+    assert_eq!(sandbox.ok(&["rev-list", "--count", "HEAD"]), "3");
+}

@@ -61,7 +61,6 @@ fn other_kinds_are_checked() {
     {
       "type": "message",
       "time": 1700000000000,
-      "parents": [],
       "body": {
         "timestamp": 1700000000000,
         "text": "one"
