@@ -15,6 +15,8 @@ mod entry;
 mod event;
 mod node;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use crate::codec::record::{Record, invalid};
 use crate::codec::{LINK_BYTES_MIN, Value, cbor};
@@ -85,6 +87,10 @@ impl NewObject {
 
 /// An object of any kind.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "objects are decoded one at a time"
+)]
 pub enum Object {
     /// Raw bytes.
     Blob(Vec<u8>),

@@ -266,3 +266,81 @@ impl<'de> DeserializeSeed<'de> for KeyAmong {
         Ok(self.0.iter().find(|name| **name == key).copied())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::arbitrary;
+    use proptest::prelude::*;
+
+    fn encode_value(value: &Value) -> Vec<u8> {
+        serde_cbor::to_vec(value).unwrap()
+    }
+
+    #[test]
+    fn encodings_are_as_short_as_they_go() {
+        let cases: [(Value, &[u8]); 12] = [
+            (Value::Null, b"\xf6"),
+            (Value::Integer(23), b"\x17"),
+            (Value::Integer(24), b"\x18\x18"),
+            (Value::Integer(-256), b"\x38\xff"),
+            (
+                Value::Integer(i64::MIN),
+                b"\x3b\x7f\xff\xff\xff\xff\xff\xff\xff",
+            ),
+            (Value::Float(-0.0), b"\xf9\x80\x00"),
+            (Value::Float(1.5), b"\xf9\x3e\x00"),
+            (Value::Float(100_000.0), b"\xfa\x47\xc3\x50\x00"),
+            (Value::Float(0.1), b"\xfb\x3f\xb9\x99\x99\x99\x99\x99\x9a"),
+            (Value::Number("1e5".into()), b"\x43\x31\x65\x35"),
+            (Value::from("é"), b"\x62\xc3\xa9"),
+            (
+                Value::map([("b", Value::List(vec![])), ("a", true.into())]),
+                b"\xa2ab\x80aa\xf5",
+            ),
+        ];
+        for (value, bytes) in cases {
+            assert_eq!(encode_value(&value), bytes);
+            assert_eq!(decode(bytes).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn a_number_never_looks_like_a_link() {
+        let digits = "1234567890123456789012345678901.5";
+        for length in [31, 32, 33] {
+            let value = Value::number(&digits[digits.len() - length..]).unwrap();
+            let bytes = encode_value(&value);
+            assert_eq!(bytes.len(), 2 + length + usize::from(length == 32));
+            assert_eq!(decode(&bytes).unwrap(), value);
+        }
+        assert!(decode(b"\x44\x31\x65\x35\x20").is_err(), "a stray space");
+        assert!(decode(b"\x40").is_err(), "no number at all");
+    }
+
+    #[test]
+    fn absurd_lengths_allocate_nothing() {
+        for start in [0x5b, 0x7b, 0x9b, 0xbb] {
+            let mut bytes = vec![start];
+            bytes.extend([0xff; 8]);
+            assert!(decode(&bytes).is_err());
+            bytes[1] = 0;
+            assert!(decode(&bytes.repeat(200)).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(value in arbitrary::value()) {
+            prop_assert_eq!(value.fault(), None);
+            let bytes = encode_value(&value);
+            prop_assert_eq!(decode(&bytes).unwrap(), value);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = decode(&bytes);
+            let _ = head(&bytes, &["a", "b"]);
+        }
+    }
+}

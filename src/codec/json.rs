@@ -1,8 +1,8 @@
 //! JSON: how front ends speak values.
 //!
 //! Reading is strict (RFC 8259) and bounded, and refuses what a value could not give back: a key
-//! that comes twice, a lone surrogate, bytes that are not UTF-8. Numbers keep their text. Writing is
-//! compact and escapes what `JSON.stringify` escapes, so most lines come back byte for byte.
+//! that comes twice, a lone surrogate, bytes that are not UTF-8. Numbers keep their text. Writing
+//! is compact and escapes what `JSON.stringify` escapes, so most lines come back byte for byte.
 //!
 //! Not here: keeping the original of those that do not (an entry's `raw`).
 
@@ -125,8 +125,19 @@ mod tests {
     #[test]
     fn pretty_is_indented() {
         let value = parse(br#"{"a":[1,{}],"b":[],"c":{"d":"e"}}"#).unwrap();
-        let expected = "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": [],\n  \"c\": {\n    \"d\": \"e\"\n  }\n}";
-        assert_eq!(pretty(&value), expected);
+        let lines = [
+            "{",
+            "  \"a\": [",
+            "    1,",
+            "    {}",
+            "  ],",
+            "  \"b\": [],",
+            "  \"c\": {",
+            "    \"d\": \"e\"",
+            "  }",
+            "}",
+        ];
+        assert_eq!(pretty(&value), lines.join("\n"));
     }
 
     proptest! {
@@ -137,7 +148,12 @@ mod tests {
         }
 
         #[test]
-        fn numbers_keep_their_text(text in "-?(0|[1-9][0-9]{0,40})(\\.[0-9]{1,30})?([eE][+-]?[0-9]{1,4})?") {
+        fn numbers_keep_their_text(
+            whole in "-?(0|[1-9][0-9]{0,40})",
+            fraction in "(\\.[0-9]{1,30})?",
+            exponent in "([eE][+-]?[0-9]{1,4})?",
+        ) {
+            let text = whole + &fraction + &exponent;
             prop_assert_eq!(to_string(&parse(text.as_bytes()).unwrap()), text);
         }
 

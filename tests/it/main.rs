@@ -1,5 +1,6 @@
 //! Behaviour, from outside.
 
 mod crash;
+mod golden;
 mod sim;
 mod support;
