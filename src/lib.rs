@@ -24,15 +24,15 @@
 //! # The picture
 //!
 //! ```text
-//!   HEAD ──▸ sessions/s1/HEAD ──▸ sessions/s1/heads/main ───────┐      refs: they move
-//!                                 sessions/s1/heads/idea ─┐     │
-//!                                 sessions/s1/labels/ok ┐ │     │
-//!                                                       ▾ │     ▾
-//!                      main:            e1 ◂── e2 ◂──── e3 ◂── e4      entries: they
-//!                                               ▴         │     │      never change
-//!                      idea:                    └── e5 ◂──┘     │
-//!                                                                ▾
-//!                                                               b1     blob: a long string
+//!   HEAD ──▸ sessions/s1/HEAD ──▸ sessions/s1/heads/main ──────┐       refs: they move
+//!                                 sessions/s1/labels/ok ┐      │
+//!                                                       ▾      ▾
+//!                                  e1 ◂── e2 ◂── e3 ◂── e4 ◂── e5       entries: they
+//!                                         ▴                    │        never change
+//!                                         └── e6               ▾
+//!                                              ▴               b1       blob: a long string
+//!                                              └ sessions/s1/heads/idea
+//!
 //!   sessions/s1/tip ──▸ the entry written last, on any branch
 //!   sessions/s1/events ──▸ v2 ──▸ v1                                   events: what happened
 //!   sessions/s1/meta ──▸ the session's metadata
@@ -106,7 +106,7 @@
 //!
 //! # Layers
 //!
-//! A module uses only those before it: [`error`], [`id`]; [`codec`], [`object`]; [`disk`];
+//! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`]; [`disk`];
 //! [`store`]; [`walk`]; [`repo`]; [`session`]. The library never prints, prompts, or reads the
 //! environment.
 

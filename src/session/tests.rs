@@ -145,6 +145,52 @@ fn bodies_give_type_and_time_and_lose_long_strings_to_blobs() {
 }
 
 #[test]
+fn a_move_closes_the_run_before_it() {
+    let repo = Repo::in_memory();
+    let main = pin(&repo, Some("s"), Some("main"), 0, "tester").unwrap();
+    let begun = add(&repo, &main, &["a", "b"]);
+    let other = pin(&repo, Some("s"), Some("other"), 0, "tester").unwrap();
+    let events = RefName::of_session("s", "events").unwrap();
+    add(&repo, &other, &["c"]);
+    assert_eq!(repo.reference(&events).unwrap(), None, "it extends the tip");
+    let last = add(&repo, &main, &["d"])[0];
+    let Some(RefValue::Id(event)) = repo.reference(&events).unwrap() else {
+        panic!("the tip was on another branch");
+    };
+    let event = repo.event(&event).unwrap();
+    assert_eq!((event.label.as_str(), event.priors.len()), ("move", 0));
+    assert_eq!(
+        event.runs.iter().map(|run| run.count).collect::<Vec<_>>(),
+        [3]
+    );
+    assert_eq!(event.links, [begun[1]]);
+    assert_eq!(
+        event.body.get("to"),
+        Some(&Value::from(begun[1].to_string()))
+    );
+    assert_eq!(repo.resolve("s:tip").unwrap(), last);
+}
+
+#[test]
+fn threads_that_share_a_branch_lose_nothing() {
+    let repo = Repo::in_memory();
+    let shared = pin(&repo, Some("s"), None, 0, "tester").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (repo, shared) = (&repo, &shared);
+            scope.spawn(move || {
+                for step in 0..50 {
+                    add(repo, shared, &[&format!("{thread} {step}")]);
+                }
+            });
+        }
+    });
+    let said = transcript(&*repo.snapshot().unwrap(), "s").unwrap();
+    assert_eq!(said.len(), 200);
+    assert_eq!(repo.path(&said[199]).unwrap().len(), 200);
+}
+
+#[test]
 fn ids_of_sessions_use_all_their_bits() {
     assert_eq!(id_from([0; 8]), "aaaaaaaaaaaa");
     assert_eq!(id_from([0xff; 8]), "777777777777");
