@@ -1,0 +1,68 @@
+//! Reading objects of a snapshot as what they are.
+
+use crate::codec::Value;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::object::{self, Entry, Event, Node, Object, Session};
+use crate::store::{Snapshot, Stored};
+
+/// Reads an object.
+pub fn read(snapshot: &dyn Snapshot, id: &Id) -> Result<Object> {
+    let stored = get(snapshot, id)?;
+    Object::decode(stored.kind, &stored.content)
+}
+
+/// Reads an entry.
+pub fn read_entry(snapshot: &dyn Snapshot, id: &Id) -> Result<Entry> {
+    Entry::decode(&get_as(snapshot, id, Kind::Entry)?.content)
+}
+
+/// Reads a node of the memory tree.
+pub fn read_node(snapshot: &dyn Snapshot, id: &Id) -> Result<Node> {
+    Node::decode(&get_as(snapshot, id, Kind::Node)?.content)
+}
+
+/// Reads an event.
+pub fn read_event(snapshot: &dyn Snapshot, id: &Id) -> Result<Event> {
+    Event::decode(&get_as(snapshot, id, Kind::Event)?.content)
+}
+
+/// Reads a session's metadata.
+pub fn read_session(snapshot: &dyn Snapshot, id: &Id) -> Result<Session> {
+    Session::decode(&get_as(snapshot, id, Kind::Session)?.content)
+}
+
+/// Reads an entry's or event's body with its long strings put back.
+pub fn body(snapshot: &dyn Snapshot, id: &Id) -> Result<Value> {
+    let mut body = match read(snapshot, id)? {
+        Object::Entry(entry) => entry.body,
+        Object::Event(event) => event.body,
+        other => {
+            return Err(Error::WrongKind {
+                id: *id,
+                expected: "entry or event",
+                found: other.kind().name(),
+            });
+        }
+    };
+    object::restore(&mut body, &mut |link| {
+        Ok(get(snapshot, link)?.content.to_vec())
+    })?;
+    Ok(body)
+}
+
+fn get(snapshot: &dyn Snapshot, id: &Id) -> Result<Stored> {
+    snapshot.get(id)?.ok_or(Error::ObjectMissing { id: *id })
+}
+
+fn get_as(snapshot: &dyn Snapshot, id: &Id, kind: Kind) -> Result<Stored> {
+    let stored = get(snapshot, id)?;
+    if stored.kind != kind {
+        return Err(Error::WrongKind {
+            id: *id,
+            expected: kind.name(),
+            found: stored.kind.name(),
+        });
+    }
+    Ok(stored)
+}

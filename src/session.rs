@@ -1,0 +1,52 @@
+//! Sessions: where a conversation is written to, and how it grows.
+//!
+//! A session is its refs: `meta` (its metadata), `HEAD` (symbolic: the active branch),
+//! `heads/<branch>`, `tip` (the latest entry, on whatever branch) and `events` (the latest event).
+//!
+//! Invariants:
+//! - `tip` and `events` together lead to every entry that was ever appended;
+//! - the entries after the last event up to `tip` are one stretch of one path: the current run.
+//!   An event's first link is the entry that the run after it hangs on.
+//!
+//! Not here yet: switching, forking, labels, undo, context.
+
+mod append;
+mod pin;
+
+use std::io;
+
+use crate::error::{Error, Result};
+
+pub use crate::walk::transcript;
+pub use append::append;
+pub use pin::{Pin, pin};
+
+/// How many characters the id of a new session has.
+pub const ID_CHARACTERS: usize = 12;
+
+/// The branch that a session begins with.
+pub const FIRST_BRANCH: &str = "main";
+
+/// Makes the id of a new session from random bytes.
+pub fn id_from(random: [u8; 8]) -> String {
+    const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut left = u64::from_le_bytes(random);
+    let mut id = String::with_capacity(ID_CHARACTERS);
+    for _ in 0..ID_CHARACTERS {
+        id.push(char::from(DIGITS[(left % 32) as usize]));
+        left /= 32;
+    }
+    id
+}
+
+/// Makes the id of a new session from the system's random numbers.
+pub fn random_id() -> Result<String> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| {
+        Error::io("read", "random numbers")(io::Error::other(error.to_string()))
+    })?;
+    Ok(id_from(random))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Adding entries to a branch.
+
+use crate::codec::Value;
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::object::{self, Entry, Event, LABEL_BYTES_MAX, NewObject, Run};
+use crate::repo::{Repo, read_event};
+use crate::session::Pin;
+use crate::store::{Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Transaction};
+use crate::{time, walk};
+
+/// The type of an entry whose body names none.
+const LABEL_DEFAULT: &str = "message";
+
+/// Adds an entry for each body to the end of a branch, in one transaction, and gives their ids.
+///
+/// A body is a JSON object. Its `type` becomes the entry's type and its `timestamp`, RFC 3339 or
+/// milliseconds, the time. Bodies are encoded before the store's lock is taken; only what depends
+/// on the parent waits for it.
+pub fn append(
+    repo: &Repo,
+    pin: &Pin,
+    bodies: Vec<Value>,
+    durability: Durability,
+    now_ms: i64,
+) -> Result<Vec<Id>> {
+    let mut blobs = Vec::new();
+    let mut entries = Vec::with_capacity(bodies.len());
+    for body in bodies {
+        entries.push(entry(body, now_ms, &mut blobs)?);
+    }
+    if entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = Names::of(pin)?;
+    let mut ids = Vec::new();
+    repo.commit(durability, &mut |snapshot| {
+        let parent = target(snapshot, &names.head)?;
+        let mut objects = blobs.clone();
+        ids = chain(&mut entries, parent, &mut objects)?;
+        plan(snapshot, &names, parent, &ids, objects, now_ms)
+    })?;
+    Ok(ids)
+}
+
+struct Names {
+    head: RefName,
+    tip: RefName,
+    events: RefName,
+}
+
+impl Names {
+    fn of(pin: &Pin) -> Result<Names> {
+        Ok(Names {
+            head: pin.head()?,
+            tip: RefName::of_session(&pin.session, "tip")?,
+            events: RefName::of_session(&pin.session, "events")?,
+        })
+    }
+}
+
+/// Makes an entry of a body, all but its parent, with its long strings lifted.
+fn entry(mut body: Value, now_ms: i64, blobs: &mut Vec<NewObject>) -> Result<Entry> {
+    if body.as_map().is_none() {
+        return Err(Error::InvalidObject {
+            kind: "entry",
+            why: "its body is not a JSON object".to_owned(),
+        });
+    }
+    let label = match body.get("type") {
+        Some(Value::Text(label)) if is_label(label) => label.clone(),
+        _ => LABEL_DEFAULT.to_owned(),
+    };
+    let time = match body.get("timestamp") {
+        Some(Value::Text(text)) => time::parse(text),
+        Some(Value::Integer(ms)) => Some(*ms),
+        _ => None,
+    };
+    object::lift(&mut body, blobs)?;
+    Ok(Entry {
+        label,
+        time: time.unwrap_or(now_ms),
+        parents: Vec::new(),
+        body,
+        raw: None,
+    })
+}
+
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LABEL_BYTES_MAX && !text.chars().any(char::is_control)
+}
+
+/// Hangs the entries one on another, and encodes them.
+fn chain(
+    entries: &mut [Entry],
+    mut parent: Option<Id>,
+    objects: &mut Vec<NewObject>,
+) -> Result<Vec<Id>> {
+    let mut ids = Vec::with_capacity(entries.len());
+    for entry in entries {
+        entry.parents = parent.into_iter().collect();
+        let object = entry.encode()?;
+        parent = Some(object.id);
+        ids.push(object.id);
+        objects.push(object);
+    }
+    Ok(ids)
+}
+
+/// Moves the branch and the tip, and closes the run before where the new entries don't extend it.
+fn plan(
+    snapshot: &dyn Snapshot,
+    names: &Names,
+    parent: Option<Id>,
+    ids: &[Id],
+    objects: Vec<NewObject>,
+    now_ms: i64,
+) -> Result<Transaction> {
+    let tip = target(snapshot, &names.tip)?;
+    let last = ids.last().copied();
+    let mut transaction = Transaction {
+        objects,
+        refs: vec![
+            update(&names.head, parent, last),
+            update(&names.tip, tip, last),
+        ],
+        operation: None,
+    };
+    if let Some(tip) = tip
+        && parent != Some(tip)
+    {
+        let prior = target(snapshot, &names.events)?;
+        let event = close_run(snapshot, tip, prior, parent, now_ms)?.encode()?;
+        let event_id = Some(event.id);
+        transaction
+            .refs
+            .push(update(&names.events, prior, event_id));
+        transaction.objects.push(event);
+    }
+    Ok(transaction)
+}
+
+/// Makes the event that ends the current run and begins the next one after `parent`.
+fn close_run(
+    snapshot: &dyn Snapshot,
+    tip: Id,
+    prior: Option<Id>,
+    parent: Option<Id>,
+    now_ms: i64,
+) -> Result<Event> {
+    let begun = prior.map(|id| read_event(snapshot, &id)).transpose()?;
+    let count = walk::run_count(snapshot, &tip, begun.as_ref())?;
+    let place = |id: Option<Id>| id.map_or(Value::Null, |id| Value::Text(id.to_string()));
+    Ok(Event {
+        label: "move".to_owned(),
+        time: now_ms,
+        priors: prior.into_iter().collect(),
+        runs: if count == 0 {
+            Vec::new()
+        } else {
+            vec![Run { tip, count }]
+        },
+        links: parent.into_iter().collect(),
+        body: Value::Map(vec![
+            ("from".to_owned(), place(Some(tip))),
+            ("to".to_owned(), place(parent)),
+        ]),
+    })
+}
+
+fn update(name: &RefName, old: Option<Id>, new: Option<Id>) -> RefUpdate {
+    RefUpdate {
+        name: name.clone(),
+        expected: old.map_or(Expected::Missing, |id| Expected::Is(RefValue::Id(id))),
+        new: new.map(RefValue::Id),
+    }
+}
+
+/// Reads a ref that holds an object, if it exists.
+fn target(snapshot: &dyn Snapshot, name: &RefName) -> Result<Option<Id>> {
+    match snapshot.reference(name)? {
+        None => Ok(None),
+        Some(RefValue::Id(id)) => Ok(Some(id)),
+        Some(RefValue::Symbolic(_)) => Err(Error::InvalidName {
+            what: "branch",
+            name: name.to_string(),
+            why: "it is a symbolic ref",
+        }),
+    }
+}
