@@ -222,6 +222,20 @@ pub fn replace_file(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<
     disk.sync_dir(path.parent().expect("a file stands in a directory"))
 }
 
+/// Makes a directory, and those above it, durably.
+pub fn create_dir_durably(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    let parent = match dir.parent() {
+        None => return disk.create_dir(dir),
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+    };
+    if disk.len(parent).is_err() {
+        create_dir_durably(disk, parent)?;
+    }
+    disk.create_dir(dir)?;
+    disk.sync_dir(parent)
+}
+
 /// The ending of names that are not final yet.
 pub const ASIDE_SUFFIX: &str = ".tmp";
 

@@ -12,12 +12,15 @@ mod resolve;
 mod revision;
 mod transaction;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::codec::Value;
+use crate::disk::OsDisk;
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{Entry, Event, Node, Object, Session};
+use crate::store::local::{LocalStore, Options, STORE_DIR_NAME};
 use crate::store::memory::MemoryStore;
 use crate::store::{Durability, RefName, RefValue, Snapshot, Store, Transaction};
 use crate::walk;
@@ -44,6 +47,23 @@ impl Repo {
     /// Works on a new store in memory.
     pub fn in_memory() -> Repo {
         Repo::on(Arc::new(MemoryStore::new()))
+    }
+
+    /// Makes a store in this directory, or opens the one that is there.
+    pub fn init(path: &Path, options: Options) -> Result<Repo> {
+        let (store, _) = LocalStore::init(Arc::new(OsDisk), path, options)?;
+        Ok(Repo::on(Arc::new(store)))
+    }
+
+    /// Opens the store in this directory.
+    pub fn open(path: &Path, options: Options) -> Result<Repo> {
+        Ok(Repo::on(Arc::new(LocalStore::open(Arc::new(OsDisk), path, options)?)))
+    }
+
+    /// Finds the nearest directory `.sapwood` from `start` upwards that holds a store.
+    pub fn discover(start: &Path) -> Option<PathBuf> {
+        let candidates = start.ancestors().map(|above| above.join(STORE_DIR_NAME));
+        candidates.into_iter().find(|path| LocalStore::is_at(&OsDisk, path))
     }
 
     /// Gives the store itself.

@@ -100,7 +100,7 @@ impl Revision {
         }
         revision.steps.reverse();
         revision.step_offsets.reverse();
-        revision.base = base(text, &rest[..end], !revision.steps.is_empty())?;
+        revision.base = base(text, &rest[..end], revision.steps.first())?;
         Ok(revision)
     }
 }
@@ -174,11 +174,11 @@ fn last_step(whole: &str, text: &str) -> Result<Option<(usize, Step)>> {
     Ok(Some((start, Step::Back(number))))
 }
 
-fn base(whole: &str, text: &str, has_steps: bool) -> Result<Base> {
+fn base(whole: &str, text: &str, step: Option<&Step>) -> Result<Base> {
     match text {
         "@" | "HEAD" => return Ok(Base::Head),
         // `@{2}` alone speaks of the active branch.
-        "" if has_steps && whole.ends_with('}') => return Ok(Base::Head),
+        "" if matches!(step, Some(Step::Before(_))) => return Ok(Base::Head),
         "" => return Err(unknown(whole, "it names nothing to begin with")),
         _ => {}
     }

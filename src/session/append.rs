@@ -12,7 +12,7 @@ use crate::{time, walk};
 /// The type of an entry whose body names none.
 const LABEL_DEFAULT: &str = "message";
 
-/// Adds one entry for each body to the end of a branch, all in one transaction, and gives their ids.
+/// Adds an entry for each body to the end of a branch, in one transaction, and gives their ids.
 ///
 /// A body is a JSON object. Its `type` becomes the entry's type and its `timestamp`, RFC 3339 or
 /// milliseconds, the time. Bodies are encoded before the store's lock is taken; only what depends

@@ -28,8 +28,8 @@ impl Pin {
 /// Finds the session and the branch to write to, and creates what is not there.
 ///
 /// What is not given is the current one. A session is given by its id or its exact name; an unknown
-/// one is created with that id. A new branch begins at the session's active entry; only in a session
-/// without one does it begin with nothing. The store's HEAD is set where there is none.
+/// one is created with that id. A new branch begins at the session's active entry, and with nothing
+/// only where there is none. The store's HEAD is set where there is none.
 pub fn pin(
     repo: &Repo,
     session: Option<&str>,

@@ -147,7 +147,7 @@ impl LocalStore {
     /// The manifest is written last: a crash before leaves no store, and the next call makes it.
     pub fn init(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<(LocalStore, bool)> {
         let layout = Layout::new(path);
-        disk.create_dir(path).map_err(Error::io("create", path))?;
+        disk::create_dir_durably(&*disk, path).map_err(Error::io("create", path))?;
         refuse_network(&*disk, path, &options)?;
         let lock = LockFile::open(&*disk, layout.lock())?;
         let guard = lock.acquire(options.lock_timeout)?;
@@ -193,6 +193,11 @@ impl LocalStore {
         inner.refresh()?;
         let housekeeper = Housekeeper::new(Arc::clone(&inner));
         Ok(LocalStore { inner, housekeeper })
+    }
+
+    /// Says whether a directory holds a store.
+    pub fn is_at(disk: &dyn Disk, path: &Path) -> bool {
+        disk.len(&Layout::new(path).format()).is_ok()
     }
 
     /// Gives the store's directory.
@@ -371,6 +376,7 @@ fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<()> {
     for dir in &dirs {
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
     }
+    // The directories of this directory become durable with the files below.
     let write = |path: std::path::PathBuf, text: &str| {
         disk::replace_file(disk, &path, text.as_bytes()).map_err(Error::io("write", &path))
     };
@@ -378,9 +384,6 @@ fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<()> {
         write(layout.config(), CONFIG)?;
     }
     write(layout.format(), FORMAT)?;
-    if let Some(parent) = layout.root().parent() {
-        disk.sync_dir(parent).map_err(Error::io("sync", parent))?;
-    }
     DurableMark::open(disk, layout.synced())?.raise(state::begin_of(FIRST_SEQUENCE))?;
     Manifest::new(FIRST_SEQUENCE).publish(disk, &layout.current())
 }

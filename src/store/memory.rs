@@ -317,3 +317,6 @@ fn set_depths(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
