@@ -57,6 +57,12 @@ impl LocalSnapshot {
         }
     }
 
+    /// Says whether nothing was committed to a state since.
+    pub(crate) fn is_all_of(&self, state: &State) -> bool {
+        self.state.manifest.generation == state.manifest.generation
+            && self.position() == state.open_segment().end()
+    }
+
     /// Gives the loose objects that answers relied on so far.
     pub(crate) fn loose_seen(&self) -> Vec<Id> {
         let seen = self
