@@ -3,5 +3,6 @@
 mod cli;
 mod crash;
 mod golden;
+mod processes;
 mod sim;
 mod support;
