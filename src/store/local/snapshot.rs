@@ -17,6 +17,9 @@ use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology};
 
+/// How many topologies of objects outside packs a handle remembers.
+const TOPOLOGIES_MAX: usize = 1 << 16;
+
 /// What was committed up to some moment.
 #[derive(Debug)]
 pub(crate) struct LocalSnapshot {
@@ -26,8 +29,6 @@ pub(crate) struct LocalSnapshot {
     pub(crate) end: u64,
     /// The loose objects that an answer relied on.
     loose_seen: Mutex<HashSet<Id>>,
-    /// The places of objects that no graph file covers yet.
-    topologies: Mutex<HashMap<Id, Topology>>,
 }
 
 /// Where an object was found.
@@ -45,7 +46,6 @@ impl LocalSnapshot {
             state,
             end,
             loose_seen: Mutex::default(),
-            topologies: Mutex::default(),
         }
     }
 
@@ -157,6 +157,9 @@ impl LocalSnapshot {
             chain.push((current, topology));
         }
         let mut topologies = self.topologies();
+        if topologies.len() > TOPOLOGIES_MAX {
+            topologies.clear();
+        }
         for (current, mut topology) in chain.into_iter().rev() {
             topology.depth = depth;
             depth += 1;
@@ -166,7 +169,8 @@ impl LocalSnapshot {
     }
 
     fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {
-        self.topologies
+        self.inner
+            .topologies
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
