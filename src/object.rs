@@ -1,7 +1,38 @@
-//! Kinds of objects.
+//! Objects: the five kinds, each encoded and decoded by a file of its own.
+//!
+//! Every kind has the same functions in the same order: `encode`, `decode`, `check`, `record`. The
+//! record names the fields on disk, in their order; encoding, links and printing follow from it.
+//!
+//! Invariants:
+//! - a value has one encoding, so it has one id; `decode` accepts nothing else;
+//! - `links` holds every id that the content mentions, once;
+//! - long strings are links before an object is encoded ([`lift`]).
+//!
+//! No I/O here: [`restore`] is given the blobs by its caller.
 
-use crate::error::{Error, Result};
+mod blob;
+mod entry;
+mod event;
+mod node;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use crate::codec::record::{Record, invalid};
+use crate::codec::{LINK_BYTES_MIN, Value, cbor};
+use crate::error::Result;
 use crate::id::{Id, Kind};
+
+pub use entry::Entry;
+pub use event::{Event, Run};
+pub use node::{Fact, Node};
+pub use session::{BranchRecord, Fork, Session};
+
+/// How many parents an entry or a node, and how many priors an event may have.
+pub const PARENTS_MAX: usize = 65_535;
+
+/// The longest type of an entry or event, in bytes.
+pub const LABEL_BYTES_MAX: usize = 255;
 
 /// An object that is encoded, hashed, and ready to be committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,41 +47,209 @@ pub struct NewObject {
     pub links: Vec<Id>,
 }
 
-/// What a walk needs of an object.
+impl NewObject {
+    /// Makes a blob of any bytes.
+    pub fn blob(content: Vec<u8>) -> Result<NewObject> {
+        blob::encode(content)
+    }
+
+    /// Takes content that was encoded elsewhere, and refuses all but the one encoding.
+    pub fn parse(kind: Kind, content: Vec<u8>) -> Result<NewObject> {
+        let links = match kind {
+            Kind::Blob => Vec::new(),
+            Kind::Entry => Entry::decode(&content)?.record().all_links(),
+            Kind::Node => Node::decode(&content)?.record().all_links(),
+            Kind::Event => Event::decode(&content)?.record().all_links(),
+            Kind::Session => Session::decode(&content)?.record().all_links(),
+        };
+        Ok(NewObject {
+            id: Id::of(kind, &content),
+            kind,
+            content,
+            links,
+        })
+    }
+
+    /// Encodes a record whose fields were checked, and checks the values in it.
+    fn of_record(kind: Kind, record: &Record<'_>) -> Result<NewObject> {
+        if let Some(why) = record.fault() {
+            return Err(invalid(kind, why));
+        }
+        let content = cbor::encode(record);
+        Ok(NewObject {
+            id: Id::of(kind, &content),
+            kind,
+            links: record.all_links(),
+            content,
+        })
+    }
+}
+
+/// An object of any kind.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "objects are decoded one at a time"
+)]
+pub enum Object {
+    /// Raw bytes.
+    Blob(Vec<u8>),
+    /// One step of a conversation.
+    Entry(Entry),
+    /// One commit of the memory tree.
+    Node(Node),
+    /// One thing that happened to a session.
+    Event(Event),
+    /// A session's metadata.
+    Session(Session),
+}
+
+impl Object {
+    /// Decodes content of a known kind.
+    pub fn decode(kind: Kind, content: &[u8]) -> Result<Object> {
+        Ok(match kind {
+            Kind::Blob => Object::Blob(content.to_vec()),
+            Kind::Entry => Object::Entry(Entry::decode(content)?),
+            Kind::Node => Object::Node(Node::decode(content)?),
+            Kind::Event => Object::Event(Event::decode(content)?),
+            Kind::Session => Object::Session(Session::decode(content)?),
+        })
+    }
+
+    /// Gives the kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Object::Blob(_) => Kind::Blob,
+            Object::Entry(_) => Kind::Entry,
+            Object::Node(_) => Kind::Node,
+            Object::Event(_) => Kind::Event,
+            Object::Session(_) => Kind::Session,
+        }
+    }
+
+    /// Encodes and hashes the object.
+    pub fn encode(&self) -> Result<NewObject> {
+        match self {
+            Object::Blob(content) => blob::encode(content.clone()),
+            Object::Entry(entry) => entry.encode(),
+            Object::Node(node) => node.encode(),
+            Object::Event(event) => event.encode(),
+            Object::Session(session) => session.encode(),
+        }
+    }
+
+    /// Gives every field by its name on disk, in order, for printing.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Object::Blob(content) => blob::to_value(content),
+            Object::Entry(entry) => entry.record().to_value(),
+            Object::Node(node) => node.record().to_value(),
+            Object::Event(event) => event.record().to_value(),
+            Object::Session(session) => session.record().to_value(),
+        }
+    }
+}
+
+/// What the history needs to know of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// Its type.
+    /// An entry's or event's type; empty for the other kinds.
     pub label: String,
-    /// What it follows.
+    /// An entry's or node's parents, an event's priors.
     pub parents: Vec<Id>,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970; zero for a blob.
     pub time: i64,
 }
 
-/// Gives an object's outline: a stand-in until the encoding is there.
+/// Reads the outline of content that is known to be valid, without building its body.
+///
+/// What stands behind the outline's fields is not looked at.
 pub fn outline(kind: Kind, content: &[u8]) -> Result<Outline> {
-    let invalid = || Error::InvalidObject {
-        kind: kind.name(),
-        why: "too short".to_owned(),
+    let keys: &[&str] = match kind {
+        Kind::Blob => return Ok(blob::outline()),
+        Kind::Entry => &["type", "time", "parents"],
+        Kind::Node => &["time", "parents"],
+        Kind::Event => &["type", "time", "priors"],
+        Kind::Session => &["sid", "time"],
     };
-    if kind == Kind::Blob {
-        return Ok(Outline {
-            label: String::new(),
-            parents: Vec::new(),
-            time: 0,
-        });
+    let (mut label, mut time, mut parents) = (String::new(), None, Vec::new());
+    for (key, value) in cbor::head(content, keys).map_err(|why| invalid(kind, why))? {
+        match (key, value) {
+            ("type", Value::Text(text)) => label = text,
+            ("sid", Value::Text(_)) => {}
+            ("time", Value::Integer(integer)) => time = Some(integer),
+            ("parents" | "priors", Value::List(items)) => {
+                let ids = items
+                    .iter()
+                    .map(Value::as_link)
+                    .collect::<Option<Vec<Id>>>();
+                parents = ids.ok_or_else(|| invalid(kind, "expected a list of links"))?;
+            }
+            (key, _) => return Err(invalid(kind, format!("{key} is of the wrong type"))),
+        }
     }
-    let (time, rest) = content.split_at_checked(8).ok_or_else(invalid)?;
-    let (counts, rest) = rest.split_at_checked(2).ok_or_else(invalid)?;
-    let (label, rest) = rest
-        .split_at_checked(usize::from(counts[0]))
-        .ok_or_else(invalid)?;
-    let (parents, _) = rest
-        .split_at_checked(usize::from(counts[1]) * 32)
-        .ok_or_else(invalid)?;
     Ok(Outline {
-        label: String::from_utf8_lossy(label).into_owned(),
-        parents: parents.chunks(32).filter_map(Id::from_slice).collect(),
-        time: i64::from_le_bytes(time.try_into().expect("eight bytes")),
+        label,
+        parents,
+        time: time.ok_or_else(|| invalid(kind, "time is missing"))?,
     })
+}
+
+/// Replaces every long string by a link, and adds the blobs that hold them to `blobs`.
+pub fn lift(value: &mut Value, blobs: &mut Vec<NewObject>) -> Result<()> {
+    match value {
+        Value::Text(text) if text.len() >= LINK_BYTES_MIN => {
+            let blob = NewObject::blob(std::mem::take(text).into_bytes())?;
+            *value = Value::Link(blob.id);
+            blobs.push(blob);
+            Ok(())
+        }
+        Value::List(items) => items.iter_mut().try_for_each(|item| lift(item, blobs)),
+        Value::Map(pairs) => pairs
+            .iter_mut()
+            .try_for_each(|(_, value)| lift(value, blobs)),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces every link by the string it stands for, so that a later [`lift`] gives the link again.
+///
+/// A link stays if its object is not UTF-8 or too short to have been lifted. Only blobs can be
+/// UTF-8: content of the other kinds begins with a byte that no UTF-8 text begins with.
+pub fn restore(value: &mut Value, fetch: &mut dyn FnMut(&Id) -> Result<Vec<u8>>) -> Result<()> {
+    match value {
+        Value::Link(id) => {
+            let content = fetch(id)?;
+            if content.len() >= LINK_BYTES_MIN
+                && let Ok(text) = String::from_utf8(content)
+            {
+                *value = Value::Text(text);
+            }
+            Ok(())
+        }
+        Value::List(items) => items.iter_mut().try_for_each(|item| restore(item, fetch)),
+        Value::Map(pairs) => pairs
+            .iter_mut()
+            .try_for_each(|(_, value)| restore(value, fetch)),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the type of an entry or event.
+fn check_label(kind: Kind, label: &str) -> Result<()> {
+    let why = match label {
+        "" => "its type is empty",
+        _ if label.len() > LABEL_BYTES_MAX => "its type is longer than 255 bytes",
+        _ if label.chars().any(char::is_control) => "its type holds a control character",
+        _ => return Ok(()),
+    };
+    Err(invalid(kind, why))
+}
+
+/// Checks how many parents or priors there are.
+fn check_parents(kind: Kind, parents: &[Id]) -> Result<()> {
+    match parents.len() <= PARENTS_MAX {
+        true => Ok(()),
+        false => Err(invalid(kind, format!("{} parents", parents.len()))),
+    }
 }

@@ -1,1 +1,3 @@
 //! Behaviour, from outside.
+
+mod golden;

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION};
+use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, LABELS_MAX};
 use super::super::paged::PagedWriter;
 use super::block::{BLOCK_HEADER_BYTES, BlockHeader};
 use super::*;
-use crate::disk::OsDisk;
+use crate::codec::Value;
+use crate::disk::{DiskFile, OpenMode, OsDisk};
+use crate::object::Entry;
 use crate::store::Topology;
 
 #[derive(Clone, Debug)]
@@ -33,17 +35,19 @@ fn blob(content: &[u8]) -> Made {
 }
 
 fn entry(label: &str, time: i64, parents: &[Id], depth: u64, body: &str) -> Made {
-    let mut content = time.to_le_bytes().to_vec();
-    content.extend_from_slice(&[label.len() as u8, parents.len() as u8]);
-    content.extend_from_slice(label.as_bytes());
-    parents
-        .iter()
-        .for_each(|parent| content.extend_from_slice(parent.as_bytes()));
-    content.extend_from_slice(body.as_bytes());
+    let encoded = Entry {
+        label: label.to_owned(),
+        time,
+        parents: parents.to_vec(),
+        body: Value::Map(vec![("text".to_owned(), Value::Text(body.to_owned()))]),
+        raw: None,
+    }
+    .encode()
+    .unwrap();
     Made {
-        id: Id::of(Kind::Entry, &content),
+        id: encoded.id,
         kind: Kind::Entry,
-        content,
+        content: encoded.content,
         topology: Topology {
             kind: Kind::Entry,
             label: Arc::from(label),
@@ -184,58 +188,72 @@ fn a_path_ends_at_the_root_the_limit_or_the_edge() {
     assert!(pack.path(10, 1, &mut Vec::new()).is_err(), "no such row");
 }
 
-/// Damages one of the files in every way of `damage`, and reads everything after each.
-fn survive(file: PackFile, damage: fn(&[u8], usize) -> Vec<u8>) {
-    let dir = tempfile::tempdir().unwrap();
-    let family = family();
-    let info = write(dir.path(), &family, SMALL_BLOCKS);
-    let path = file.path(dir.path(), &info.id);
-    let whole = fs::read(&path).unwrap();
-    for at in 0..whole.len() {
-        fs::write(&path, damage(&whole, at)).unwrap();
-        let pack = match open(dir.path(), &info) {
+/// A family in a pack of its own, one file of which gets damaged.
+struct Victim {
+    dir: tempfile::TempDir,
+    family: Vec<Made>,
+    info: PackInfo,
+    file: PackFile,
+    open_file: Box<dyn DiskFile>,
+    bytes: Vec<u8>,
+}
+
+impl Victim {
+    fn new(file: PackFile) -> Victim {
+        let dir = tempfile::tempdir().unwrap();
+        let family = family();
+        let info = write(dir.path(), &family, SMALL_BLOCKS);
+        let path = file.path(dir.path(), &info.id);
+        Victim {
+            family,
+            info,
+            file,
+            open_file: OsDisk.open(&path, OpenMode::Write).unwrap(),
+            bytes: fs::read(&path).unwrap(),
+            dir,
+        }
+    }
+
+    /// Reads everything: each answer is right or an error, and `verify` notices the damage.
+    fn survive(&self, damage: &str) {
+        let pack = match open(self.dir.path(), &self.info) {
             Ok(pack) => pack,
-            Err(error) => {
-                assert_eq!(file, PackFile::Index, "{error}");
-                continue;
-            }
+            Err(error) => return assert_eq!(self.file, PackFile::Index, "{damage}: {error}"),
         };
         let cache = BlockCache::default();
-        let mut errors = Vec::new();
-        for object in &family {
-            errors.extend(check(&pack, object, &cache));
-        }
-        if file == PackFile::Graph {
-            assert!(errors.is_empty(), "byte {at}: {errors:?}");
+        let read = self.family.iter().map(|made| check(&pack, made, &cache));
+        let errors: Vec<Error> = read.flatten().collect();
+        if self.file == PackFile::Graph {
+            assert!(errors.is_empty(), "{damage}: {errors:?}");
         }
         let mut findings = 0;
         pack.verify(&mut |_| findings += 1);
-        assert!(findings > 0, "{file:?} damaged at byte {at}");
+        assert!(findings > 0, "{:?}, {damage}", self.file);
     }
-}
-
-fn flip(whole: &[u8], at: usize) -> Vec<u8> {
-    let mut bytes = whole.to_vec();
-    bytes[at] ^= 1 << (at % 8);
-    bytes
-}
-
-fn cut(whole: &[u8], at: usize) -> Vec<u8> {
-    whole[..at].to_vec()
 }
 
 #[test]
 fn a_pack_with_any_byte_flipped_gives_errors_or_the_right_bytes() {
-    PackFile::ALL
-        .into_iter()
-        .for_each(|file| survive(file, flip));
+    for file in PackFile::ALL {
+        let victim = Victim::new(file);
+        for (at, byte) in (0..).zip(&victim.bytes) {
+            let put = |byte: u8| victim.open_file.write_all_at(&[byte], at).unwrap();
+            put(byte ^ (1 << (at % 8)));
+            victim.survive(&format!("flip at {at}"));
+            put(*byte);
+        }
+    }
 }
 
 #[test]
 fn a_pack_cut_at_any_length_gives_errors_or_the_right_bytes() {
-    PackFile::ALL
-        .into_iter()
-        .for_each(|file| survive(file, cut));
+    for file in PackFile::ALL {
+        let victim = Victim::new(file);
+        for bytes in (0..victim.bytes.len() as u64).rev() {
+            victim.open_file.set_len(bytes).unwrap();
+            victim.survive(&format!("cut at {bytes}"));
+        }
+    }
 }
 
 #[test]
@@ -381,7 +399,11 @@ fn a_writer_refuses_what_it_can_not_keep_and_leaves_nothing_when_dropped() {
     drop(writer);
     assert!(OsDisk.list(dir.path()).unwrap().is_empty());
 
-    let info = write(dir.path(), &[largest.clone()], PackOptions::default());
+    let info = write(
+        dir.path(),
+        std::slice::from_ref(&largest),
+        PackOptions::default(),
+    );
     let pack = open(dir.path(), &info).unwrap();
     assert!(check(&pack, &largest, &BlockCache::new(0)).is_empty());
     let empty = write(dir.path(), &[], PackOptions::default());
@@ -393,11 +415,13 @@ fn a_writer_refuses_what_it_can_not_keep_and_leaves_nothing_when_dropped() {
 #[test]
 fn labels_beyond_the_table_are_asked_of_the_object() {
     let dir = tempfile::tempdir().unwrap();
-    let odd = entry(&"long".repeat(60), 5, &[], 0, "");
-    let info = write(dir.path(), &[odd.clone()], PackOptions::default());
+    let labels = (0..LABELS_MAX as i64 + 2).map(|number| format!("type {number}"));
+    let odd: Vec<Made> = labels.map(|label| entry(&label, 5, &[], 0, "")).collect();
+    let info = write(dir.path(), &odd, PackOptions::default());
     let pack = open(dir.path(), &info).unwrap();
-    assert!(check(&pack, &odd, &BlockCache::default()).is_empty());
-    pack.verify(&mut |error| panic!("{error}"));
+    for made in [&odd[0], &odd[LABELS_MAX - 1], &odd[LABELS_MAX + 1]] {
+        assert!(check(&pack, made, &BlockCache::default()).is_empty());
+    }
 }
 
 #[test]

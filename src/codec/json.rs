@@ -1,0 +1,167 @@
+//! JSON: how front ends speak values.
+//!
+//! Reading is strict (RFC 8259) and bounded, and refuses what a value could not give back: a key
+//! that comes twice, a lone surrogate, bytes that are not UTF-8. Numbers keep their text. Writing
+//! is compact and escapes what `JSON.stringify` escapes, so most lines come back byte for byte.
+//!
+//! Not here: keeping the original of those that do not (an entry's `raw`).
+
+mod parse;
+mod write;
+
+pub use parse::parse;
+pub use write::{pretty, to_string, write};
+
+/// Finds the next byte that ends or interrupts a run of plain characters in a string.
+///
+/// That is a quote, a backslash or a control character; eight bytes are looked at together.
+fn special(bytes: &[u8], from: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES * 0x80;
+    // The lowest byte flagged is truly below the limit; borrows only disturb those above it.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHS;
+    let mut at = from;
+    while let Some(chunk) = bytes[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*chunk);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let found = below(word, 0x20) | quote | backslash;
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes[at..]
+        .iter()
+        .position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
+    rest.map_or(bytes.len(), |more| at + more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{DEPTH_MAX, Value, arbitrary};
+    use proptest::prelude::*;
+
+    #[test]
+    fn texts_come_back_byte_for_byte() {
+        let texts = [
+            r#"{"b":1,"a":[1.0,1e5,-0,0.10,123456789012345678901234567890],"":null}"#,
+            r#"["\"\\\b\f\n\r\t\u0000\u001f/é日🌲",true,false,{},[],"",-1,-0.0]"#,
+            "\"\u{7f}\u{2028}\"",
+            "12345678901234567890123456789.12",
+        ];
+        for text in texts {
+            assert_eq!(to_string(&parse(text.as_bytes()).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn escapes_and_whitespace_are_understood() {
+        let value = parse(b" [ \"\\u00e9\\/\\ud83c\\udf32\" ,\t1 ]\r\n").unwrap();
+        assert_eq!(value, Value::List(vec!["é/🌲".into(), Value::Integer(1)]));
+    }
+
+    #[test]
+    fn errors_say_what_and_where() {
+        let cases: [(&[u8], &str); 26] = [
+            (b"", "byte 0"),
+            (b"[1,2", "byte 4"),
+            (b"[1,]", "byte 3"),
+            (b"[1 2]", "byte 3"),
+            (b"{\"a\":1,}", "byte 7"),
+            (b"{\"a\" 1}", "byte 5"),
+            (b"{a:1}", "byte 1"),
+            (b"{\"a\":1,\"b\":2,\"a\":3}", "twice"),
+            (b"{\"a\":{\"k\":1,\"\\u006b\":2}}", "twice"),
+            (b"1 1", "byte 2"),
+            (b"01", "not a number at byte 0"),
+            (b"-", "not a number at byte 0"),
+            (b"[1.]", "not a number at byte 1"),
+            (b"nul", "byte 0"),
+            (b"NaN", "byte 0"),
+            (b"\"a", "byte 2"),
+            (b"\"a\nb\"", "control character at byte 2"),
+            (b"\"\\x\"", "escape at byte 1"),
+            (b"\"\\u12g4\"", "escape at byte 1"),
+            (b"\"\\u12", "escape at byte 1"),
+            (b"\"\\ud800\"", "surrogate at byte 1"),
+            (b"\"\\ud800\\u0041\"", "surrogate at byte 1"),
+            (b"\"\\udc00\"", "surrogate at byte 1"),
+            (b"\"ab\xff\"", "UTF-8 at byte 3"),
+            (b"\xef\xbb\xbf1", "byte 0"),
+            (b"'a'", "byte 0"),
+        ];
+        for (text, expected) in cases {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        parse(nested(DEPTH_MAX).as_bytes()).unwrap();
+        assert!(parse(nested(DEPTH_MAX + 1).as_bytes()).is_err());
+        assert!(parse("[".repeat(1_000_000).as_bytes()).is_err());
+        assert!(parse("{\"a\":".repeat(1_000_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_special_byte_is_found_at_every_place() {
+        for length in 0..40 {
+            for place in 0..length {
+                for byte in [b'"', b'\\', 0, 0x1f] {
+                    let mut bytes = vec![0xc3; length];
+                    bytes[place] = byte;
+                    bytes[length - 1] = b'"';
+                    assert_eq!(special(&bytes, 0), place);
+                }
+            }
+            assert_eq!(special(&vec![0x20; length], length / 2), length);
+        }
+    }
+
+    #[test]
+    fn pretty_is_indented() {
+        let value = parse(br#"{"a":[1,{}],"b":[],"c":{"d":"e"}}"#).unwrap();
+        let lines = [
+            "{",
+            "  \"a\": [",
+            "    1,",
+            "    {}",
+            "  ],",
+            "  \"b\": [],",
+            "  \"c\": {",
+            "    \"d\": \"e\"",
+            "  }",
+            "}",
+        ];
+        assert_eq!(pretty(&value), lines.join("\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back_from_their_text(value in arbitrary::value_without_links()) {
+            prop_assert_eq!(&parse(to_string(&value).as_bytes()).unwrap(), &value);
+            prop_assert_eq!(&parse(pretty(&value).as_bytes()).unwrap(), &value);
+        }
+
+        #[test]
+        fn numbers_keep_their_text(
+            whole in "-?(0|[1-9][0-9]{0,40})",
+            fraction in "(\\.[0-9]{1,30})?",
+            exponent in "([eE][+-]?[0-9]{1,4})?",
+        ) {
+            let text = whole + &fraction + &exponent;
+            prop_assert_eq!(to_string(&parse(text.as_bytes()).unwrap()), text);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in arbitrary::bytes_like_json()) {
+            if let Ok(value) = parse(&bytes) {
+                prop_assert_eq!(parse(to_string(&value).as_bytes()).unwrap(), value);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Reading JSON.
+
+use crate::codec::{DEPTH_MAX, Value, key_twice, number};
+use crate::error::{Error, Result};
+
+use super::special;
+
+/// Reads one JSON text; nothing but whitespace may surround it.
+pub fn parse(bytes: &[u8]) -> Result<Value> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| fault("not UTF-8", error.valid_up_to()))?;
+    let mut parser = Parser { text, at: 0 };
+    let value = parser.value(DEPTH_MAX)?;
+    match parser.peek() {
+        None => Ok(value),
+        Some(_) => Err(fault("more than one value", parser.at)),
+    }
+}
+
+fn fault(what: &str, at: usize) -> Error {
+    Error::InvalidObject {
+        kind: "JSON",
+        why: format!("{what} at byte {at}"),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn value(&mut self, depth: usize) -> Result<Value> {
+        match self.peek() {
+            Some(b'"') => self.string().map(Value::Text),
+            Some(b'{' | b'[') if depth == 0 => Err(fault(
+                &format!("nested more than {DEPTH_MAX} deep"),
+                self.at,
+            )),
+            Some(b'{') => self.map(depth - 1),
+            Some(b'[') => self.list(depth - 1),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            Some(_) => Err(fault("expected a value", self.at)),
+            None => Err(fault("the text ends where a value is expected,", self.at)),
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Value> {
+        let start = self.at;
+        self.at += 1;
+        let mut pairs = Vec::new();
+        if !self.skip(b'}') {
+            loop {
+                if self.peek() != Some(b'"') {
+                    return Err(fault("expected a key", self.at));
+                }
+                let key = self.string()?;
+                self.expect(b':', "expected ':'")?;
+                pairs.push((key, self.value(depth)?));
+                if !self.skip(b',') {
+                    break;
+                }
+            }
+            self.expect(b'}', "expected ',' or '}'")?;
+        }
+        match key_twice(&pairs) {
+            Some(key) => {
+                let key: String = key.chars().take(40).collect();
+                let what = format!("the key \"{}\" comes twice in the map", key.escape_debug());
+                Err(fault(&what, start))
+            }
+            None => Ok(Value::Map(pairs)),
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Value> {
+        self.at += 1;
+        let mut items = Vec::new();
+        if !self.skip(b']') {
+            loop {
+                items.push(self.value(depth)?);
+                if !self.skip(b',') {
+                    break;
+                }
+            }
+            self.expect(b']', "expected ',' or ']'")?;
+        }
+        Ok(Value::List(items))
+    }
+
+    fn string(&mut self) -> Result<String> {
+        self.at += 1;
+        let start = self.at;
+        self.at = special(self.text.as_bytes(), start);
+        if self.byte() == Some(b'"') {
+            let text = self.text[start..self.at].to_owned();
+            self.at += 1;
+            return Ok(text);
+        }
+        let mut text = String::with_capacity(2 * (self.at - start) + 16);
+        text.push_str(&self.text[start..self.at]);
+        loop {
+            match self.byte() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => text.push(self.escape()?),
+                Some(_) => return Err(fault("a control character", self.at)),
+                None => return Err(fault("the text ends within a string,", self.at)),
+            }
+            let run = self.at;
+            self.at = special(self.text.as_bytes(), run);
+            text.push_str(&self.text[run..self.at]);
+        }
+    }
+
+    fn escape(&mut self) -> Result<char> {
+        let start = self.at;
+        let letter = self.text.as_bytes().get(start + 1).copied();
+        self.at += 2;
+        Ok(match letter {
+            Some(b'n') => '\n',
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'u') => return self.escape_unicode(start),
+            _ => return Err(fault("an unknown escape", start)),
+        })
+    }
+
+    fn escape_unicode(&mut self, start: usize) -> Result<char> {
+        let first = self.four_digits(start)?;
+        let mut code = first;
+        if (0xd800..0xdc00).contains(&first) && self.text.as_bytes()[self.at..].starts_with(b"\\u")
+        {
+            self.at += 2;
+            let second = self.four_digits(start)?;
+            if (0xdc00..0xe000).contains(&second) {
+                code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            }
+        }
+        char::from_u32(code).ok_or_else(|| fault("a lone surrogate", start))
+    }
+
+    fn four_digits(&mut self, start: usize) -> Result<u32> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4);
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        let code = digits.and_then(|digits| {
+            digits
+                .iter()
+                .try_fold(0, |code, byte| Some(code << 4 | digit(byte)?))
+        });
+        self.at += 4;
+        code.ok_or_else(|| fault("an incomplete escape", start))
+    }
+
+    fn number(&mut self) -> Result<Value> {
+        let start = self.at;
+        let (bytes, plain) = number::scan(&self.text.as_bytes()[start..])
+            .ok_or_else(|| fault("not a number", start))?;
+        self.at += bytes;
+        Ok(number::form(&self.text[start..self.at], plain))
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(fault("expected a value", self.at));
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn expect(&mut self, byte: u8, what: &str) -> Result<()> {
+        match self.skip(byte) {
+            true => Ok(()),
+            false => Err(fault(what, self.at)),
+        }
+    }
+
+    /// Steps over this byte if it comes next, whitespace aside.
+    fn skip(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Steps over whitespace and shows the byte after it.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+}

@@ -1,0 +1,337 @@
+//! Records: the one description of an object from which all else follows.
+//!
+//! A [`Record`] borrows an object's fields under their names on disk, in their order. Encoding,
+//! comparing, checking, collecting links and printing all read it, so they cannot disagree.
+//! [`Fields`] is the way back: it takes the fields out of a decoded map, in the same order.
+//!
+//! An absent optional field, an empty list and a null are not written.
+
+use std::collections::HashSet;
+use std::iter::Peekable;
+use std::vec;
+
+use crate::codec::{Value, cbor};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+
+/// Up to how many links are searched for repetitions one by one.
+const LINKS_COMPARED_MAX: usize = 16;
+
+/// An object's fields, by their names on disk, in their order.
+pub(crate) struct Record<'a>(Vec<(&'static str, Field<'a>)>);
+
+/// What a field holds.
+pub(crate) enum Field<'a> {
+    Text(&'a str),
+    Integer(i64),
+    Link(Id),
+    Links(&'a [Id]),
+    Value(&'a Value),
+    Values(&'a [Value]),
+    Record(Record<'a>),
+    Records(Vec<Record<'a>>),
+}
+
+/// Describing.
+impl<'a> Record<'a> {
+    pub(crate) fn new() -> Record<'a> {
+        Record(Vec::with_capacity(6))
+    }
+
+    pub(crate) fn text(self, key: &'static str, text: &'a str) -> Record<'a> {
+        self.with(key, Field::Text(text))
+    }
+
+    pub(crate) fn text_if(self, key: &'static str, text: &'a Option<String>) -> Record<'a> {
+        match text {
+            Some(text) => self.text(key, text),
+            None => self,
+        }
+    }
+
+    pub(crate) fn integer(self, key: &'static str, integer: i64) -> Record<'a> {
+        self.with(key, Field::Integer(integer))
+    }
+
+    pub(crate) fn link(self, key: &'static str, id: Id) -> Record<'a> {
+        self.with(key, Field::Link(id))
+    }
+
+    pub(crate) fn link_if(self, key: &'static str, id: Option<Id>) -> Record<'a> {
+        match id {
+            Some(id) => self.link(key, id),
+            None => self,
+        }
+    }
+
+    pub(crate) fn links(self, key: &'static str, ids: &'a [Id]) -> Record<'a> {
+        match ids {
+            [] => self,
+            _ => self.with(key, Field::Links(ids)),
+        }
+    }
+
+    pub(crate) fn value(self, key: &'static str, value: &'a Value) -> Record<'a> {
+        match value {
+            Value::Null => self,
+            _ => self.with(key, Field::Value(value)),
+        }
+    }
+
+    pub(crate) fn value_if(self, key: &'static str, value: &'a Option<Value>) -> Record<'a> {
+        match value {
+            Some(value) => self.with(key, Field::Value(value)),
+            None => self,
+        }
+    }
+
+    pub(crate) fn values(self, key: &'static str, values: &'a [Value]) -> Record<'a> {
+        match values {
+            [] => self,
+            _ => self.with(key, Field::Values(values)),
+        }
+    }
+
+    pub(crate) fn record_if(self, key: &'static str, record: Option<Record<'a>>) -> Record<'a> {
+        match record {
+            Some(record) => self.with(key, Field::Record(record)),
+            None => self,
+        }
+    }
+
+    pub(crate) fn records(self, key: &'static str, records: Vec<Record<'a>>) -> Record<'a> {
+        match records.is_empty() {
+            true => self,
+            false => self.with(key, Field::Records(records)),
+        }
+    }
+
+    fn with(mut self, key: &'static str, field: Field<'a>) -> Record<'a> {
+        self.0.push((key, field));
+        self
+    }
+}
+
+/// Reading what was described.
+impl Record<'_> {
+    /// Gives the fields in order.
+    pub(crate) fn fields(&self) -> &[(&'static str, Field<'_>)] {
+        &self.0
+    }
+
+    /// Says what keeps the values in it from being kept, if anything does.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.0.iter().find_map(|(key, field)| {
+            let fault = match field {
+                Field::Value(value) => value.fault(),
+                Field::Values(values) => values.iter().find_map(Value::fault),
+                Field::Record(record) => record.fault(),
+                Field::Records(records) => records.iter().find_map(Record::fault),
+                _ => None,
+            };
+            fault.map(|fault| format!("in {key}: {fault}"))
+        })
+    }
+
+    /// Lists every link once, in order of appearance.
+    pub(crate) fn all_links(&self) -> Vec<Id> {
+        let mut links = Vec::new();
+        self.collect_links(&mut links);
+        if links.len() > LINKS_COMPARED_MAX {
+            let mut seen = HashSet::with_capacity(links.len());
+            links.retain(|id| seen.insert(*id));
+            return links;
+        }
+        let mut once: Vec<Id> = Vec::with_capacity(links.len());
+        for id in links {
+            if !once.contains(&id) {
+                once.push(id);
+            }
+        }
+        once
+    }
+
+    fn collect_links(&self, links: &mut Vec<Id>) {
+        for (_, field) in &self.0 {
+            match field {
+                Field::Text(_) | Field::Integer(_) => {}
+                Field::Link(id) => links.push(*id),
+                Field::Links(ids) => links.extend_from_slice(ids),
+                Field::Value(value) => value.links(links),
+                Field::Values(values) => values.iter().for_each(|value| value.links(links)),
+                Field::Record(record) => record.collect_links(links),
+                Field::Records(records) => {
+                    records
+                        .iter()
+                        .for_each(|record| record.collect_links(links));
+                }
+            }
+        }
+    }
+
+    /// Copies everything into a value, for printing.
+    pub(crate) fn to_value(&self) -> Value {
+        Value::map(self.0.iter().map(|(key, field)| {
+            let value = match field {
+                Field::Text(text) => Value::from(*text),
+                Field::Integer(integer) => Value::Integer(*integer),
+                Field::Link(id) => Value::Link(*id),
+                Field::Links(ids) => Value::List(ids.iter().copied().map(Value::Link).collect()),
+                Field::Value(value) => (*value).clone(),
+                Field::Values(values) => Value::List(values.to_vec()),
+                Field::Record(record) => record.to_value(),
+                Field::Records(list) => Value::List(list.iter().map(Record::to_value).collect()),
+            };
+            (*key, value)
+        }))
+    }
+
+    /// Makes sure that decoded bytes were the one encoding of what may be kept.
+    pub(crate) fn verify(&self, kind: Kind, content: &[u8]) -> Result<()> {
+        if let Some(why) = self.fault() {
+            return Err(invalid(kind, why));
+        }
+        cbor::is_encoding(self, content).map_err(|at| {
+            let why = format!("its encoding is not the one for its value, from byte {at} on");
+            invalid(kind, why)
+        })
+    }
+}
+
+/// A decoded map whose fields are taken out in order.
+pub(crate) struct Fields {
+    kind: Kind,
+    rest: Peekable<vec::IntoIter<(String, Value)>>,
+}
+
+impl Fields {
+    /// Decodes content; whether it was in its one encoding is checked by [`Record::verify`].
+    pub(crate) fn open(kind: Kind, content: &[u8]) -> Result<Fields> {
+        let value = cbor::decode(content).map_err(|why| invalid(kind, why))?;
+        Fields::of(kind, value)
+    }
+
+    fn of(kind: Kind, value: Value) -> Result<Fields> {
+        match value {
+            Value::Map(pairs) => Ok(Fields {
+                kind,
+                rest: pairs.into_iter().peekable(),
+            }),
+            _ => Err(invalid(kind, "expected a map")),
+        }
+    }
+
+    fn take(&mut self, key: &str) -> Option<Value> {
+        self.rest
+            .next_if(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
+    fn need(&self, key: &str, what: &str) -> Error {
+        invalid(self.kind, format!("{key} must be {what}, in its place"))
+    }
+
+    pub(crate) fn text(&mut self, key: &str) -> Result<String> {
+        self.text_if(key)?.ok_or_else(|| self.need(key, "a string"))
+    }
+
+    pub(crate) fn text_if(&mut self, key: &str) -> Result<Option<String>> {
+        match self.take(key) {
+            Some(Value::Text(text)) => Ok(Some(text)),
+            None => Ok(None),
+            Some(_) => Err(self.need(key, "a string")),
+        }
+    }
+
+    pub(crate) fn integer(&mut self, key: &str) -> Result<i64> {
+        match self.take(key) {
+            Some(Value::Integer(integer)) => Ok(integer),
+            _ => Err(self.need(key, "an integer")),
+        }
+    }
+
+    pub(crate) fn link(&mut self, key: &str) -> Result<Id> {
+        self.link_if(key)?.ok_or_else(|| self.need(key, "a link"))
+    }
+
+    pub(crate) fn link_if(&mut self, key: &str) -> Result<Option<Id>> {
+        match self.take(key) {
+            Some(Value::Link(id)) => Ok(Some(id)),
+            None => Ok(None),
+            Some(_) => Err(self.need(key, "a link")),
+        }
+    }
+
+    pub(crate) fn links(&mut self, key: &str) -> Result<Vec<Id>> {
+        let values = self.values(key)?;
+        let ids = values
+            .iter()
+            .map(Value::as_link)
+            .collect::<Option<Vec<Id>>>();
+        ids.ok_or_else(|| self.need(key, "a list of links"))
+    }
+
+    pub(crate) fn value(&mut self, key: &str) -> Value {
+        self.take(key).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn value_if(&mut self, key: &str) -> Option<Value> {
+        self.take(key)
+    }
+
+    pub(crate) fn values(&mut self, key: &str) -> Result<Vec<Value>> {
+        match self.take(key) {
+            Some(Value::List(values)) => Ok(values),
+            None => Ok(Vec::new()),
+            Some(_) => Err(self.need(key, "a list")),
+        }
+    }
+
+    pub(crate) fn record_if<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Fields) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.take(key) else {
+            return Ok(None);
+        };
+        let mut fields = Fields::of(self.kind, value)?;
+        let record = read(&mut fields)?;
+        fields.close()?;
+        Ok(Some(record))
+    }
+
+    pub(crate) fn records<T>(
+        &mut self,
+        key: &str,
+        mut read: impl FnMut(&mut Fields) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut records = Vec::new();
+        for value in self.values(key)? {
+            let mut fields = Fields::of(self.kind, value)?;
+            records.push(read(&mut fields)?);
+            fields.close()?;
+        }
+        Ok(records)
+    }
+
+    /// Makes sure that nothing is left.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        match self.rest.next() {
+            None => Ok(()),
+            Some((key, _)) => {
+                let key: String = key.chars().take(40).collect();
+                let why = format!("the field \"{}\" is not in its place", key.escape_debug());
+                Err(invalid(self.kind, why))
+            }
+        }
+    }
+}
+
+/// Reports an object that is not what its kind demands.
+pub(crate) fn invalid(kind: Kind, why: impl Into<String>) -> Error {
+    Error::InvalidObject {
+        kind: kind.name(),
+        why: why.into(),
+    }
+}

@@ -1,0 +1,168 @@
+//! A session's metadata; its refs are what make it a session.
+
+use crate::codec::Value;
+use crate::codec::record::{Fields, Record, invalid};
+use crate::error::Result;
+use crate::id::{Id, Kind};
+use crate::object::NewObject;
+
+/// A session's metadata.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// Its own id, as front ends name it.
+    pub sid: String,
+    /// When it began, in milliseconds since 1970.
+    pub time: i64,
+    /// What a person calls it.
+    pub name: Option<String>,
+    /// The directory it works in.
+    pub cwd: Option<String>,
+    /// Who serves the model.
+    pub provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Its state, in the words of its front end.
+    pub status: Option<String>,
+    /// The foreign format it came from.
+    pub dialect: Option<String>,
+    /// The file it came from.
+    pub source: Option<String>,
+    /// Where it was forked from, and why.
+    pub fork: Option<Fork>,
+    /// What is known of its branches beyond their refs.
+    pub branches: Vec<BranchRecord>,
+    /// Everything else that its front end keeps; null if nothing.
+    pub meta: Value,
+}
+
+/// Where a session was forked from, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fork {
+    /// The other session.
+    pub session: String,
+    /// The entry at which.
+    pub entry: Option<Id>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Any more; null if nothing.
+    pub metadata: Value,
+}
+
+/// What is known of a branch beyond its ref.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BranchRecord {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The branch it came from.
+    pub parent: Option<String>,
+    /// Why it was made.
+    pub reason: Option<String>,
+    /// Any more; null if nothing.
+    pub metadata: Value,
+    /// Its card; null if there is none.
+    pub card: Value,
+}
+
+impl Session {
+    /// The kind of a session.
+    pub const KIND: Kind = Kind::Session;
+
+    /// Encodes and hashes the session, whose long strings must have been lifted.
+    pub fn encode(&self) -> Result<NewObject> {
+        self.check()?;
+        NewObject::of_record(Session::KIND, &self.record())
+    }
+
+    /// Decodes a session, and refuses all but the one encoding.
+    pub fn decode(content: &[u8]) -> Result<Session> {
+        let mut fields = Fields::open(Session::KIND, content)?;
+        let session = Session {
+            sid: fields.text("sid")?,
+            time: fields.integer("time")?,
+            name: fields.text_if("name")?,
+            cwd: fields.text_if("cwd")?,
+            provider: fields.text_if("provider")?,
+            model: fields.text_if("model")?,
+            status: fields.text_if("status")?,
+            dialect: fields.text_if("dialect")?,
+            source: fields.text_if("source")?,
+            fork: fields.record_if("fork", Fork::read)?,
+            branches: fields.records("branches", BranchRecord::read)?,
+            meta: fields.value("meta"),
+        };
+        fields.close()?;
+        session.check()?;
+        session.record().verify(Session::KIND, content)?;
+        Ok(session)
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.sid.is_empty() {
+            true => Err(invalid(Session::KIND, "its id is empty")),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn record(&self) -> Record<'_> {
+        Record::new()
+            .text("sid", &self.sid)
+            .integer("time", self.time)
+            .text_if("name", &self.name)
+            .text_if("cwd", &self.cwd)
+            .text_if("provider", &self.provider)
+            .text_if("model", &self.model)
+            .text_if("status", &self.status)
+            .text_if("dialect", &self.dialect)
+            .text_if("source", &self.source)
+            .record_if("fork", self.fork.as_ref().map(Fork::record))
+            .records(
+                "branches",
+                self.branches.iter().map(BranchRecord::record).collect(),
+            )
+            .value("meta", &self.meta)
+    }
+}
+
+impl Fork {
+    fn read(fields: &mut Fields) -> Result<Fork> {
+        Ok(Fork {
+            session: fields.text("session")?,
+            entry: fields.link_if("entry")?,
+            reason: fields.text_if("reason")?,
+            metadata: fields.value("metadata"),
+        })
+    }
+
+    fn record(&self) -> Record<'_> {
+        Record::new()
+            .text("session", &self.session)
+            .link_if("entry", self.entry)
+            .text_if("reason", &self.reason)
+            .value("metadata", &self.metadata)
+    }
+}
+
+impl BranchRecord {
+    fn read(fields: &mut Fields) -> Result<BranchRecord> {
+        Ok(BranchRecord {
+            name: fields.text("name")?,
+            description: fields.text_if("description")?,
+            parent: fields.text_if("parent")?,
+            reason: fields.text_if("reason")?,
+            metadata: fields.value("metadata"),
+            card: fields.value("card"),
+        })
+    }
+
+    fn record(&self) -> Record<'_> {
+        Record::new()
+            .text("name", &self.name)
+            .text_if("description", &self.description)
+            .text_if("parent", &self.parent)
+            .text_if("reason", &self.reason)
+            .value("metadata", &self.metadata)
+            .value("card", &self.card)
+    }
+}
