@@ -29,8 +29,10 @@ pub(crate) const GRAPH_VERSION: u32 = 1;
 
 /// The header: the pack's id; the numbers of rows, outside ids, overflow words, labels; zeros.
 const HEADER_BYTES: u64 = 64;
-/// Kind, zero, label, depth, time, first parent, further parents.
+/// Kind, zero, label, depth, first parent, further parents, time. What a step needs comes first.
 const ROW_BYTES: u64 = 24;
+/// The part of a row that a step reads: up to the first parent.
+const STEP_BYTES: usize = 12;
 
 /// A parent that is not there, or no further parents.
 const NONE: u32 = u32::MAX;
@@ -42,6 +44,8 @@ const DEPTH_OPEN: u32 = u32::MAX;
 const LABEL_OPEN: u16 = u16::MAX;
 /// The kind of a row whose object could not be read: only in a graph made in memory.
 const KIND_UNREADABLE: u8 = 0;
+/// The most labels in the table, all of which are read when a graph is opened.
+pub(crate) const LABELS_MAX: usize = 4096;
 /// The longest label in the table.
 const LABEL_BYTES_MAX: usize = 255;
 
@@ -141,26 +145,26 @@ impl Graph {
             kind,
             label: (label != LABEL_OPEN).then_some(label),
             depth: (depth != DEPTH_OPEN).then_some(depth),
-            time: u64_at(bytes, 8) as i64,
-            first: self.parent(row, u32_at(bytes, 16))?,
-            further: u32_at(bytes, 20),
+            time: u64_at(bytes, 16) as i64,
+            first: self.parent(row, u32_at(bytes, 8))?,
+            further: u32_at(bytes, 12),
         })
     }
 
     /// Gives the first parent of a row, and the row's depth where it is known.
     ///
-    /// The parent's own depth is one less: whoever walks checks that, and so never walks in circles.
+    /// The parent's own depth is one less: whoever walks checks that, and never walks in circles.
     #[inline]
     pub(crate) fn step(&self, row: u32) -> Result<(Parent, Option<u32>)> {
         if row >= self.rows {
             return Err(self.damaged(row, "no such row"));
         }
-        let bytes = self.paged.bytes(row_at(row), ROW_BYTES as usize)?;
+        let bytes = self.paged.bytes(row_at(row), STEP_BYTES)?;
         if bytes[0] == KIND_UNREADABLE {
             return Err(self.damaged(row, "an object that could not be read"));
         }
         let depth = u32_at(bytes, 4);
-        let parent = self.parent(row, u32_at(bytes, 16))?;
+        let parent = self.parent(row, u32_at(bytes, 8))?;
         Ok((parent, (depth != DEPTH_OPEN).then_some(depth)))
     }
 
@@ -231,7 +235,7 @@ impl Graph {
 
     fn read_labels(&mut self, count: u32) -> Result<()> {
         let mut at = self.overflow_at() + 4 * u64::from(self.overflow);
-        if count > u32::from(LABEL_OPEN) {
+        if count as usize > LABELS_MAX {
             return Err(self.paged.corrupt(44, "more labels than there can be"));
         }
         for _ in 0..count {

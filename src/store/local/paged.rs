@@ -113,16 +113,18 @@ impl Paged {
     }
 
     /// Gives a part of the payload, its pages checked.
+    #[inline]
     pub(crate) fn bytes(&self, offset: u64, len: usize) -> Result<&[u8]> {
-        let end = offset
+        let Some(end) = offset
             .checked_add(len as u64)
             .filter(|end| *end <= self.payload_bytes)
-            .ok_or_else(|| self.corrupt(offset, "something in it points beyond its end"))?;
+        else {
+            return Err(self.corrupt(offset, "something in it points beyond its end"));
+        };
         let (start, end) = (offset as usize, end as usize);
         let payload: &[u8] = &self.mapping;
         for page in start / PAGE_BYTES..end.div_ceil(PAGE_BYTES) {
-            let bit = 1 << (page % 64);
-            if self.checked[page / 64].load(Ordering::Relaxed) & bit == 0 {
+            if self.checked[page / 64].load(Ordering::Relaxed) & (1 << (page % 64)) == 0 {
                 self.check_page(payload, page)?;
             }
         }
@@ -140,6 +142,7 @@ impl Paged {
     }
 
     /// Reports damage in this file.
+    #[cold]
     pub(crate) fn corrupt(&self, offset: u64, why: impl Into<String>) -> Error {
         Error::corrupt(&self.path, offset, why)
     }
@@ -217,7 +220,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::disk::OsDisk;
+    use crate::disk::{OpenMode, OsDisk};
 
     const MAGIC: &Magic = b"SAPWTEST";
 
@@ -234,7 +237,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         for bytes in [0, 1, 4095, 4096, 4097, 3 * 4096, 700_001] {
-            let payload: Vec<u8> = (0..bytes).map(|at: usize| (at * at >> 3) as u8).collect();
+            let payload: Vec<u8> = (0..bytes).map(|at: usize| ((at * at) >> 3) as u8).collect();
             for piece_bytes in [1000, 4096, 1 << 20] {
                 let file_bytes = write(&path, &payload, piece_bytes);
                 let paged = Paged::open(&OsDisk, &path, Some(file_bytes), MAGIC, 1).unwrap();
@@ -261,13 +264,17 @@ mod tests {
             let paged = Paged::open(&OsDisk, &path, None, MAGIC, 1)?;
             Ok(paged.bytes(0, payload.len())?.to_vec())
         };
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1 << (at % 8);
-            fs::write(&path, &bytes).unwrap();
+        let file = OsDisk.open(&path, OpenMode::Write).unwrap();
+        for (at, byte) in whole.iter().enumerate() {
+            file.write_all_at(&[byte ^ (1 << (at % 8))], at as u64)
+                .unwrap();
             assert!(read().is_err(), "flip at {at}");
-            fs::write(&path, &whole[..at]).unwrap();
-            assert!(read().is_err(), "cut at {at}");
+            file.write_all_at(&[*byte], at as u64).unwrap();
+        }
+        assert_eq!(read().unwrap(), payload);
+        for bytes in (0..whole.len() as u64).rev() {
+            file.set_len(bytes).unwrap();
+            assert!(read().is_err(), "cut at {bytes}");
         }
     }
 
