@@ -35,7 +35,7 @@ use crate::store::{Operation, RefMove, RefName, RefValue};
 pub(crate) const HEADER_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"SAPWJRNL";
 const VERSION: u32 = 1;
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A journal segment.
 #[derive(Debug)]
