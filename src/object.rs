@@ -55,13 +55,17 @@ impl NewObject {
 
     /// Takes content that was encoded elsewhere, and refuses all but the one encoding.
     pub fn parse(kind: Kind, content: Vec<u8>) -> Result<NewObject> {
-        let links = match kind {
-            Kind::Blob => Vec::new(),
-            Kind::Entry => Entry::decode(&content)?.record().all_links(),
-            Kind::Node => Node::decode(&content)?.record().all_links(),
-            Kind::Event => Event::decode(&content)?.record().all_links(),
-            Kind::Session => Session::decode(&content)?.record().all_links(),
+        let links = |record: Record<'_>| {
+            record.verify(kind, &content)?;
+            Ok(record.all_links())
         };
+        let links = match kind {
+            Kind::Blob => Ok(Vec::new()),
+            Kind::Entry => links(Entry::decode(&content)?.record()),
+            Kind::Node => links(Node::decode(&content)?.record()),
+            Kind::Event => links(Event::decode(&content)?.record()),
+            Kind::Session => links(Session::decode(&content)?.record()),
+        }?;
         Ok(NewObject {
             id: Id::of(kind, &content),
             kind,
@@ -72,9 +76,7 @@ impl NewObject {
 
     /// Encodes a record whose fields were checked, and checks the values in it.
     fn of_record(kind: Kind, record: &Record<'_>) -> Result<NewObject> {
-        if let Some(why) = record.fault() {
-            return Err(invalid(kind, why));
-        }
+        record.check(kind)?;
         let content = cbor::encode(record);
         Ok(NewObject {
             id: Id::of(kind, &content),

@@ -6,6 +6,7 @@
 //!
 //! An absent optional field, an empty list and a null are not written.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::iter::Peekable;
 use std::vec;
@@ -186,11 +187,13 @@ impl Record<'_> {
         }))
     }
 
-    /// Makes sure that decoded bytes were the one encoding of what may be kept.
+    /// Makes sure that nothing in a decoded record keeps it from being kept.
+    pub(crate) fn check(&self, kind: Kind) -> Result<()> {
+        self.fault().map_or(Ok(()), |why| Err(invalid(kind, why)))
+    }
+
+    /// Makes sure, by encoding once more, that bytes are the one encoding of this record.
     pub(crate) fn verify(&self, kind: Kind, content: &[u8]) -> Result<()> {
-        if let Some(why) = self.fault() {
-            return Err(invalid(kind, why));
-        }
         cbor::is_encoding(self, content).map_err(|at| {
             let why = format!("its encoding is not the one for its value, from byte {at} on");
             invalid(kind, why)
@@ -199,26 +202,33 @@ impl Record<'_> {
 }
 
 /// A decoded map whose fields are taken out in order.
-pub(crate) struct Fields {
+///
+/// A field that would not have been written, because it says nothing, is refused.
+pub(crate) struct Fields<'a> {
     kind: Kind,
-    rest: Peekable<vec::IntoIter<(String, Value)>>,
+    rest: Peekable<vec::IntoIter<(Cow<'a, str>, Value)>>,
 }
 
-impl Fields {
-    /// Decodes content; whether it was in its one encoding is checked by [`Record::verify`].
-    pub(crate) fn open(kind: Kind, content: &[u8]) -> Result<Fields> {
-        let value = cbor::decode(content).map_err(|why| invalid(kind, why))?;
-        Fields::of(kind, value)
+impl<'a> Fields<'a> {
+    /// Decodes content.
+    pub(crate) fn open(kind: Kind, content: &'a [u8]) -> Result<Fields<'a>> {
+        let pairs = cbor::decode(content).map_err(|why| invalid(kind, why))?;
+        let rest = pairs.into_iter().peekable();
+        Ok(Fields { kind, rest })
     }
 
-    fn of(kind: Kind, value: Value) -> Result<Fields> {
-        match value {
-            Value::Map(pairs) => Ok(Fields {
-                kind,
-                rest: pairs.into_iter().peekable(),
-            }),
-            _ => Err(invalid(kind, "expected a map")),
-        }
+    fn of(kind: Kind, value: Value) -> Result<Fields<'static>> {
+        let Value::Map(pairs) = value else {
+            return Err(invalid(kind, "expected a map"));
+        };
+        let pairs: Vec<_> = pairs
+            .into_iter()
+            .map(|(key, value)| (Cow::Owned(key), value))
+            .collect();
+        Ok(Fields {
+            kind,
+            rest: pairs.into_iter().peekable(),
+        })
     }
 
     fn take(&mut self, key: &str) -> Option<Value> {
@@ -271,8 +281,11 @@ impl Fields {
         ids.ok_or_else(|| self.need(key, "a list of links"))
     }
 
-    pub(crate) fn value(&mut self, key: &str) -> Value {
-        self.take(key).unwrap_or(Value::Null)
+    pub(crate) fn value(&mut self, key: &str) -> Result<Value> {
+        match self.take(key) {
+            Some(Value::Null) => Err(self.need(key, "left out where it is null")),
+            value => Ok(value.unwrap_or(Value::Null)),
+        }
     }
 
     pub(crate) fn value_if(&mut self, key: &str) -> Option<Value> {
@@ -281,16 +294,16 @@ impl Fields {
 
     pub(crate) fn values(&mut self, key: &str) -> Result<Vec<Value>> {
         match self.take(key) {
-            Some(Value::List(values)) => Ok(values),
+            Some(Value::List(values)) if !values.is_empty() => Ok(values),
             None => Ok(Vec::new()),
-            Some(_) => Err(self.need(key, "a list")),
+            Some(_) => Err(self.need(key, "a list that is not empty")),
         }
     }
 
     pub(crate) fn record_if<T>(
         &mut self,
         key: &str,
-        read: impl FnOnce(&mut Fields) -> Result<T>,
+        read: impl FnOnce(&mut Fields<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let Some(value) = self.take(key) else {
             return Ok(None);
@@ -304,7 +317,7 @@ impl Fields {
     pub(crate) fn records<T>(
         &mut self,
         key: &str,
-        mut read: impl FnMut(&mut Fields) -> Result<T>,
+        mut read: impl FnMut(&mut Fields<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut records = Vec::new();
         for value in self.values(key)? {

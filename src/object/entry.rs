@@ -38,12 +38,12 @@ impl Entry {
             label: fields.text("type")?,
             time: fields.integer("time")?,
             parents: fields.links("parents")?,
-            body: fields.value("body"),
+            body: fields.value("body")?,
             raw: fields.value_if("raw"),
         };
         fields.close()?;
         entry.check()?;
-        entry.record().verify(Entry::KIND, content)?;
+        entry.record().check(Entry::KIND)?;
         Ok(entry)
     }
 

@@ -51,11 +51,11 @@ impl Event {
             priors: fields.links("priors")?,
             runs: fields.records("runs", Run::read)?,
             links: fields.links("links")?,
-            body: fields.value("body"),
+            body: fields.value("body")?,
         };
         fields.close()?;
         event.check()?;
-        event.record().verify(Event::KIND, content)?;
+        event.record().check(Event::KIND)?;
         Ok(event)
     }
 
@@ -80,7 +80,7 @@ impl Event {
 }
 
 impl Run {
-    fn read(fields: &mut Fields) -> Result<Run> {
+    fn read(fields: &mut Fields<'_>) -> Result<Run> {
         let tip = fields.link("tip")?;
         let count = u64::try_from(fields.integer("count")?);
         let count = count.map_err(|_| invalid(Event::KIND, "a run has a negative count"))?;

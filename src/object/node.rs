@@ -51,13 +51,13 @@ impl Node {
             time: fields.integer("time")?,
             parents: fields.links("parents")?,
             branch: fields.text("branch")?,
-            card: fields.value("card"),
+            card: fields.value("card")?,
             facts: fields.records("facts", Fact::read)?,
             notes: fields.values("notes")?,
         };
         fields.close()?;
         node.check()?;
-        node.record().verify(Node::KIND, content)?;
+        node.record().check(Node::KIND)?;
         Ok(node)
     }
 
@@ -90,9 +90,9 @@ impl Node {
 }
 
 impl Fact {
-    fn read(fields: &mut Fields) -> Result<Fact> {
+    fn read(fields: &mut Fields<'_>) -> Result<Fact> {
         Ok(Fact {
-            value: fields.value("value"),
+            value: fields.value("value")?,
             key: fields.text_if("key")?,
             source: fields.link_if("source")?,
         })

@@ -90,11 +90,11 @@ impl Session {
             source: fields.text_if("source")?,
             fork: fields.record_if("fork", Fork::read)?,
             branches: fields.records("branches", BranchRecord::read)?,
-            meta: fields.value("meta"),
+            meta: fields.value("meta")?,
         };
         fields.close()?;
         session.check()?;
-        session.record().verify(Session::KIND, content)?;
+        session.record().check(Session::KIND)?;
         Ok(session)
     }
 
@@ -126,12 +126,12 @@ impl Session {
 }
 
 impl Fork {
-    fn read(fields: &mut Fields) -> Result<Fork> {
+    fn read(fields: &mut Fields<'_>) -> Result<Fork> {
         Ok(Fork {
             session: fields.text("session")?,
             entry: fields.link_if("entry")?,
             reason: fields.text_if("reason")?,
-            metadata: fields.value("metadata"),
+            metadata: fields.value("metadata")?,
         })
     }
 
@@ -145,14 +145,14 @@ impl Fork {
 }
 
 impl BranchRecord {
-    fn read(fields: &mut Fields) -> Result<BranchRecord> {
+    fn read(fields: &mut Fields<'_>) -> Result<BranchRecord> {
         Ok(BranchRecord {
             name: fields.text("name")?,
             description: fields.text_if("description")?,
             parent: fields.text_if("parent")?,
             reason: fields.text_if("reason")?,
-            metadata: fields.value("metadata"),
-            card: fields.value("card"),
+            metadata: fields.value("metadata")?,
+            card: fields.value("card")?,
         })
     }
 

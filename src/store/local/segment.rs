@@ -120,7 +120,9 @@ impl Segment {
             .map_err(Error::io("write", path))?;
         file.sync_data().map_err(Error::io("sync", path))?;
         let bytes = file.len().map_err(Error::io("read", path))?;
-        Ok(Segment::assemble(path, file, sequence, salt, bytes))
+        let segment = Segment::assemble(path, file, sequence, salt, bytes);
+        segment.vouched.store(true, Ordering::Release);
+        Ok(segment)
     }
 
     /// Opens a segment and checks its header. No group is read yet.

@@ -43,7 +43,8 @@ impl Inner {
                 return Ok(());
             }
             if turn.is_some() || begun.elapsed() > TURN_TIMEOUT {
-                return self.sync_written();
+                self.sync_written()?;
+                continue;
             }
             drop(_syncing);
             std::thread::sleep(PAUSE);
