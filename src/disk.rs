@@ -297,7 +297,13 @@ impl Disk for OsDisk {
                 continue;
             };
             let is_dir = found.file_type().is_dir();
-            let bytes = if is_dir { 0 } else { found.metadata()?.len() };
+            let bytes = match found.metadata() {
+                _ if is_dir => 0,
+                Ok(metadata) => metadata.len(),
+                // Removed or renamed since its name was read.
+                Err(error) if is_not_found(&error) => continue,
+                Err(error) => return Err(error.into()),
+            };
             entries.push(DirEntry {
                 name: name.to_owned(),
                 is_dir,
@@ -368,6 +374,12 @@ impl DiskFile for OsFile {
     fn unlock(&self) -> io::Result<()> {
         fs2::FileExt::unlock(&self.0)
     }
+}
+
+fn is_not_found(error: &walkdir::Error) -> bool {
+    error
+        .io_error()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Maps a file into memory.

@@ -19,6 +19,7 @@
 mod cache;
 mod commit;
 mod durable;
+mod fsck;
 mod graph;
 mod group;
 mod housekeeper;
@@ -64,6 +65,7 @@ use segment::Segment;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
+pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 
 /// The directory that holds a store, below the directory it is for.

@@ -2,6 +2,7 @@
 
 mod cli;
 mod crash;
+mod fsck;
 mod golden;
 mod processes;
 mod sim;

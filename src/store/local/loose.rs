@@ -188,6 +188,35 @@ impl Loose {
         }))
     }
 
+    /// Reads an object through and checks it against its id. Of a blob nothing is kept.
+    pub(crate) fn verify(&self, id: &Id) -> Result<Option<(Kind, Vec<u8>)>> {
+        let Some((path, file)) = self.open(id)? else {
+            return Ok(None);
+        };
+        let corrupt = |why: String| Error::corrupt(&path, None, why);
+        let (kind, bytes, mut frame) = begin(&*file).map_err(corrupt)?;
+        let mut hasher = IdHasher::new(kind, bytes);
+        let (mut content, mut buffer) = (Vec::new(), vec![0; 1 << 17]);
+        let mut copied = 0;
+        loop {
+            let count = frame
+                .read(&mut buffer)
+                .map_err(|error| corrupt(error.to_string()))?;
+            copied += count as u64;
+            if count == 0 || copied > bytes {
+                break;
+            }
+            hasher.update(&buffer[..count]);
+            if kind != Kind::Blob {
+                content.extend_from_slice(&buffer[..count]);
+            }
+        }
+        if copied != bytes || hasher.finish() != *id {
+            return Err(corrupt("its content does not match its name".to_owned()));
+        }
+        Ok(Some((kind, content)))
+    }
+
     /// Gives an object's kind, as its file says.
     pub(crate) fn kind(&self, id: &Id) -> Result<Option<Kind>> {
         let Some((path, file)) = self.open(id)? else {

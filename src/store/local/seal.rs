@@ -12,6 +12,7 @@ use crate::disk::ASIDE_SUFFIX;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
+use crate::store::local::layout::Layout;
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
@@ -269,29 +270,7 @@ impl Inner {
 
     fn unnamed_files(&self, state: &State) -> Result<Vec<PathBuf>> {
         let layout = &self.layout;
-        let manifest = &state.manifest;
-        let mut named: HashSet<PathBuf> = HashSet::from([layout.spare(), layout.synced()]);
-        named.extend(
-            manifest
-                .segments
-                .iter()
-                .map(|record| layout.segment(record.sequence)),
-        );
-        named.extend(
-            manifest
-                .refs
-                .iter()
-                .map(|record| layout.packed_refs(record.number)),
-        );
-        named.extend(
-            manifest
-                .logs
-                .iter()
-                .map(|record| layout.log(record.file.number)),
-        );
-        for info in &manifest.packs {
-            named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
-        }
+        let named = named_files(layout, &state.manifest);
         let mut unnamed = Vec::new();
         let dirs = [
             layout.pack_dir(),
@@ -312,6 +291,21 @@ impl Inner {
         }
         Ok(unnamed)
     }
+}
+
+/// Lists every file that a manifest names, and those that stand beside the journal.
+pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathBuf> {
+    let mut named = HashSet::from([layout.spare(), layout.synced()]);
+    let segments = manifest.segments.iter();
+    named.extend(segments.map(|record| layout.segment(record.sequence)));
+    let refs = manifest.refs.iter();
+    named.extend(refs.map(|record| layout.packed_refs(record.number)));
+    let logs = manifest.logs.iter();
+    named.extend(logs.map(|record| layout.log(record.file.number)));
+    for info in &manifest.packs {
+        named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
+    }
+    named
 }
 
 fn size_class(info: &PackInfo) -> u32 {

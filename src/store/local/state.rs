@@ -135,17 +135,8 @@ impl State {
     /// `mark` must have been read before: what it vouches for was written by then.
     pub(crate) fn read_on(&self, mark: Position) -> Result<Tail> {
         let segment = self.open_segment();
-        let marked = if mark.sequence == segment.sequence {
-            mark.offset
-        } else {
-            0
-        };
-        let tail = segment.read_on(marked, u64::MAX)?;
+        let (tail, claim) = read_on_and_claim(segment, marked_in(segment, mark), false)?;
         let end = segment.end().offset;
-        let mut claim = marked;
-        if tail == Tail::Torn || (tail == Tail::Clean && marked == 0) {
-            claim = claim.max(segment.claim_of_survivors()?);
-        }
         if claim > end {
             let why =
                 format!("the journal is whole up to here, but was on disk up to byte {claim} once");
@@ -222,10 +213,157 @@ fn segment(
     Ok(segment)
 }
 
+/// Gives how much of a segment the mark vouches for.
+pub(crate) fn marked_in(segment: &Segment, mark: Position) -> u64 {
+    match mark.sequence == segment.sequence {
+        true => mark.offset,
+        false => 0,
+    }
+}
+
+/// Reads an open segment on, and gives how much of it was once durable as far as can be told.
+///
+/// What survived behind the end is asked where the mark can't say it, or `always`.
+pub(crate) fn read_on_and_claim(
+    segment: &Segment,
+    marked: u64,
+    always: bool,
+) -> Result<(Tail, u64)> {
+    let mut tail = segment.read_on(marked, u64::MAX)?;
+    let mut claim = marked;
+    if tail == Tail::Torn || (tail == Tail::Clean && (marked == 0 || always)) {
+        claim = claim.max(segment.claim_of_survivors()?);
+    }
+    if claim > segment.end().offset {
+        // A writer may have gone on since the segment was read; what is claimed was whole then.
+        tail = segment.read_on(marked, u64::MAX)?;
+    }
+    Ok((tail, claim))
+}
+
 /// Gives the place where a segment begins.
 pub(crate) fn begin_of(sequence: u64) -> Position {
     Position {
         sequence,
         offset: HEADER_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::disk::{DirEntry, DiskFile, Mapping, OpenMode, OsDisk};
+    use crate::store::local::group::NewGroup;
+
+    /// How many reads are left until the file gets these bytes.
+    type Pending = Arc<Mutex<Option<(usize, Vec<u8>)>>>;
+
+    /// A disk on which a file gets its last bytes when it is read for the n-th time.
+    #[derive(Debug)]
+    struct SlowWriter(Pending);
+
+    #[derive(Debug)]
+    struct SlowFile(Box<dyn DiskFile>, Pending);
+
+    impl Disk for SlowWriter {
+        fn open(&self, path: &Path, _: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+            let file = OsDisk.open(path, OpenMode::Write)?;
+            Ok(Box::new(SlowFile(file, Arc::clone(&self.0))))
+        }
+        fn map(&self, path: &Path) -> io::Result<Mapping> {
+            OsDisk.map(path)
+        }
+        fn len(&self, path: &Path) -> io::Result<u64> {
+            OsDisk.len(path)
+        }
+        fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+            OsDisk.list(dir)
+        }
+        fn create_dir(&self, dir: &Path) -> io::Result<()> {
+            OsDisk.create_dir(dir)
+        }
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            OsDisk.rename(from, to)
+        }
+        fn remove(&self, path: &Path) -> io::Result<()> {
+            OsDisk.remove(path)
+        }
+        fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+            OsDisk.sync_dir(dir)
+        }
+        fn network_filesystem(&self, _: &Path) -> Option<String> {
+            None
+        }
+        fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
+            OsDisk.random(buffer)
+        }
+    }
+
+    impl DiskFile for SlowFile {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let mut pending = self.1.lock().unwrap();
+            match pending.take() {
+                Some((0, bytes)) => self.0.write_all_at(&bytes, 0)?,
+                Some((reads, bytes)) => *pending = Some((reads - 1, bytes)),
+                None => {}
+            }
+            self.0.read_at(buffer, offset)
+        }
+        fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+            self.0.write_at(bytes, offset)
+        }
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+        fn set_len(&self, bytes: u64) -> io::Result<()> {
+            self.0.set_len(bytes)
+        }
+        fn sync_data(&self) -> io::Result<()> {
+            self.0.sync_data()
+        }
+        fn try_lock(&self) -> io::Result<bool> {
+            self.0.try_lock()
+        }
+        fn unlock(&self) -> io::Result<()> {
+            self.0.unlock()
+        }
+    }
+
+    #[test]
+    fn a_writer_that_goes_on_between_two_looks_is_no_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("segment");
+        Segment::allocate(&OsDisk, &path, 4096).unwrap();
+        let writer = Segment::begin(&OsDisk, &path, 1).unwrap();
+        let group = NewGroup {
+            objects: &[],
+            moves: &[],
+            operation: None,
+            close: false,
+        };
+        writer.append(&group, 0).unwrap();
+        let torn_at = writer.end().offset;
+        writer.append(&group, torn_at).unwrap();
+        // The third group says that the second was durable when it was written.
+        let claim = writer.end().offset;
+        writer.append(&group, claim).unwrap();
+
+        let whole = crate::disk::read_file(&OsDisk, &path, 4096).unwrap();
+        let file = OsDisk.open(&path, OpenMode::Write).unwrap();
+        file.write_all_at(&[0; 4], torn_at).unwrap();
+        let pending = Arc::new(Mutex::new(None));
+        let disk = SlowWriter(Arc::clone(&pending));
+        let reader = Segment::open(&disk, &path, 1, true).unwrap();
+        assert_eq!(reader.read_on(0, u64::MAX).unwrap(), Tail::Torn);
+
+        // One read finds the torn group, the next looks for survivors.
+        *pending.lock().unwrap() = Some((1, whole));
+        let (tail, found) = read_on_and_claim(&reader, 0, false).unwrap();
+        assert_eq!((tail, found), (Tail::Clean, claim));
+        assert_eq!(reader.end(), writer.end());
     }
 }

@@ -258,6 +258,18 @@ impl Pack {
         PackFile::Graph.path(&self.dir, &self.info.id)
     }
 
+    /// Visits the outside parents of rows whose depth the stored graph gives, each with that depth.
+    pub(crate) fn depths_beyond(&self, visit: &mut dyn FnMut(&Id, u32)) -> Result<()> {
+        let path = self.graph_path();
+        let stored = Graph::open(self.disk.as_ref(), &path, &self.info.id, self.len())?;
+        for row in 0..self.len() {
+            if let (Parent::Outside(place), Some(depth)) = stored.step(row)? {
+                visit(&stored.outside(place)?, depth);
+            }
+        }
+        Ok(())
+    }
+
     fn decode(&self, row: u32) -> Result<object::Outline> {
         let position = self.index.position(row)?;
         let raw = self.load(position.block)?;

@@ -2,7 +2,7 @@
 //!
 //! Both report what they find and go on as far as they can. Neither changes anything.
 //!
-//! Not here: the depth of objects whose path leaves the pack, which only the store can check.
+//! Not here: whether a depth is right whose path leaves the pack, which only the store can tell.
 
 use std::path::Path;
 
