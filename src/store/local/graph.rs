@@ -42,6 +42,8 @@ const DEPTH_OPEN: u32 = u32::MAX;
 const LABEL_OPEN: u16 = u16::MAX;
 /// The kind of a row whose object could not be read: only in a graph made in memory.
 const KIND_UNREADABLE: u8 = 0;
+/// The most labels in the table, all of which are read when a graph is opened.
+pub(crate) const LABELS_MAX: usize = 4096;
 /// The longest label in the table.
 const LABEL_BYTES_MAX: usize = 255;
 
@@ -149,7 +151,7 @@ impl Graph {
 
     /// Gives the first parent of a row, and the row's depth where it is known.
     ///
-    /// The parent's own depth is one less: whoever walks checks that, and so never walks in circles.
+    /// The parent's own depth is one less: whoever walks checks that, and never walks in circles.
     #[inline]
     pub(crate) fn step(&self, row: u32) -> Result<(Parent, Option<u32>)> {
         if row >= self.rows {
@@ -231,7 +233,7 @@ impl Graph {
 
     fn read_labels(&mut self, count: u32) -> Result<()> {
         let mut at = self.overflow_at() + 4 * u64::from(self.overflow);
-        if count > u32::from(LABEL_OPEN) {
+        if count as usize > LABELS_MAX {
             return Err(self.paged.corrupt(44, "more labels than there can be"));
         }
         for _ in 0..count {

@@ -1,8 +1,8 @@
 //! Packs: sealed, immutable containers of many objects.
 //!
 //! A pack is three files with one name: `pack-<id>.pack` holds the objects in blocks, `.idx` says
-//! where each is, `.graph` is derived and answers what a walk asks. Its id hashes the pack's header,
-//! every block's header (which hashes the block) and the trailer's fields.
+//! where each is, `.graph` is derived and answers what a walk asks. Its id hashes its header, the
+//! header of every block (which hashes the block) and the trailer's fields.
 //!
 //! Invariants:
 //! - the lengths of `.pack` and `.idx` are compared with the manifest's before a byte is used;
@@ -92,6 +92,9 @@ impl PackFile {
         dir.join(format!("pack-{id}.{ending}"))
     }
 }
+
+/// Is shown an object: its id, its kind and its content.
+pub(crate) type Visit<'v, T> = dyn FnMut(&Id, Kind, &[u8]) -> Result<T> + 'v;
 
 /// An open pack.
 pub(crate) struct Pack {
@@ -193,10 +196,7 @@ impl Pack {
     }
 
     /// Visits every object, block by block, until told to stop.
-    pub(crate) fn for_each(
-        &self,
-        visit: &mut dyn FnMut(&Id, Kind, &[u8]) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    pub(crate) fn for_each(&self, visit: &mut Visit<'_, ControlFlow<()>>) -> Result<()> {
         for block in 0..self.blocks() {
             let raw = self.load(block)?;
             for row in self.block_rows(block)? {

@@ -217,7 +217,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::disk::OsDisk;
+    use crate::disk::{OpenMode, OsDisk};
 
     const MAGIC: &Magic = b"SAPWTEST";
 
@@ -234,7 +234,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         for bytes in [0, 1, 4095, 4096, 4097, 3 * 4096, 700_001] {
-            let payload: Vec<u8> = (0..bytes).map(|at: usize| (at * at >> 3) as u8).collect();
+            let payload: Vec<u8> = (0..bytes).map(|at: usize| ((at * at) >> 3) as u8).collect();
             for piece_bytes in [1000, 4096, 1 << 20] {
                 let file_bytes = write(&path, &payload, piece_bytes);
                 let paged = Paged::open(&OsDisk, &path, Some(file_bytes), MAGIC, 1).unwrap();
@@ -261,13 +261,17 @@ mod tests {
             let paged = Paged::open(&OsDisk, &path, None, MAGIC, 1)?;
             Ok(paged.bytes(0, payload.len())?.to_vec())
         };
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1 << (at % 8);
-            fs::write(&path, &bytes).unwrap();
+        let file = OsDisk.open(&path, OpenMode::Write).unwrap();
+        for (at, byte) in whole.iter().enumerate() {
+            file.write_all_at(&[byte ^ (1 << (at % 8))], at as u64)
+                .unwrap();
             assert!(read().is_err(), "flip at {at}");
-            fs::write(&path, &whole[..at]).unwrap();
-            assert!(read().is_err(), "cut at {at}");
+            file.write_all_at(&[*byte], at as u64).unwrap();
+        }
+        assert_eq!(read().unwrap(), payload);
+        for bytes in (0..whole.len() as u64).rev() {
+            file.set_len(bytes).unwrap();
+            assert!(read().is_err(), "cut at {bytes}");
         }
     }
 

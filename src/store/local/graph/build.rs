@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use super::{
-    DEPTH_OPEN, HEADER_BYTES, KIND_UNREADABLE, LABEL_BYTES_MAX, LABEL_OPEN, NONE, OUTSIDE_BIT,
-    ROW_BYTES,
+    DEPTH_OPEN, HEADER_BYTES, KIND_UNREADABLE, LABEL_BYTES_MAX, LABEL_OPEN, LABELS_MAX, NONE,
+    OUTSIDE_BIT, ROW_BYTES,
 };
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -135,7 +135,7 @@ impl GraphBuilder {
             return *number;
         }
         let number = self.labels.len();
-        if number >= usize::from(LABEL_OPEN) || label.len() > LABEL_BYTES_MAX {
+        if number >= LABELS_MAX || label.len() > LABEL_BYTES_MAX {
             return LABEL_OPEN;
         }
         self.labels.push(label.to_owned());

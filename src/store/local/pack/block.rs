@@ -1,7 +1,7 @@
 //! The bytes of a block: a header, then one zstd frame of objects that are read together.
 //!
-//! A frame's raw content is `"<kind> <len>\0" + content` of its objects, one after another: an id is
-//! the hash of a slice of it, and a pack can be salvaged without its index.
+//! A frame's raw content is `"<kind> <len>\0" + content` of its objects, back to back: an id is the
+//! hash of a slice of it, and a pack can be salvaged without its index.
 //!
 //! Invariants: nothing is decompressed before its checksum matched, and nothing is allocated by a
 //! length beyond [`BLOCK_RAW_BYTES_MAX`]. The header holds a hash of the block's ids beside the

@@ -10,11 +10,11 @@ use super::super::graph::{Graph, Parent};
 use super::super::paged::{map_whole, u32_at, u64_at};
 use super::block::{BLOCK_HEADER_BYTES, Block, Span};
 use super::{
-    PACK_HEADER_BYTES, Pack, TRAILER_BYTES, TRAILER_FIELDS_BYTES, TRAILER_MAGIC, check_header,
+    PACK_HEADER_BYTES, Pack, TRAILER_BYTES, TRAILER_FIELDS_BYTES, TRAILER_MAGIC, Visit,
+    check_header,
 };
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::id::{Id, Kind};
 use crate::object;
 
 impl Pack {
@@ -141,7 +141,7 @@ impl Pack {
 pub(crate) fn salvage(
     disk: &dyn Disk,
     path: &Path,
-    visit: &mut dyn FnMut(&Id, Kind, &[u8]) -> Result<()>,
+    visit: &mut Visit<'_, ()>,
     found: &mut dyn FnMut(Error),
 ) -> Result<u64> {
     let pack = map_whole(disk, path, None)?;
