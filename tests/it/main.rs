@@ -2,6 +2,10 @@
 
 mod cli;
 mod crash;
+mod format;
+mod frozen;
 mod golden;
+mod sample;
 mod sim;
 mod support;
+mod tidy;
