@@ -95,6 +95,24 @@ pub trait Snapshot: Send + Sync {
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
     ) -> Result<()>;
 
+    /// Reads the objects along first parents from `from` (included), until told to stop.
+    fn read_path(
+        &self,
+        from: &Id,
+        visit: &mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut next = Some(*from);
+        while let Some(id) = next {
+            let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;
+            if visit(&id, &stored)?.is_break() {
+                break;
+            }
+            let topology = self.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+            next = topology.parents.first().copied();
+        }
+        Ok(())
+    }
+
     /// Follows first parents from `from` (included), up to `limit` ids.
     fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {
         let mut path = Vec::new();

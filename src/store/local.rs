@@ -40,6 +40,7 @@ mod snapshot;
 mod state;
 mod sync;
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +51,7 @@ use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
-use crate::store::{Durability, Snapshot, Store, Transaction};
+use crate::store::{Durability, Snapshot, Store, Topology, Transaction};
 use cache::BlockCache;
 use durable::{DurableMark, Position};
 use housekeeper::Housekeeper;
@@ -123,6 +124,8 @@ pub(crate) struct Inner {
     options: Options,
     cache: BlockCache,
     loose: Loose,
+    /// The places of objects that no graph file covers yet, as far as they were asked for.
+    topologies: Mutex<HashMap<Id, Topology>>,
     state: RwLock<Arc<State>>,
     writer: Mutex<Option<Writer>>,
     /// The shared mark; only a reader may lack it.
@@ -180,6 +183,7 @@ impl LocalStore {
         let inner = Arc::new(Inner {
             cache: BlockCache::new(options.cache_bytes),
             loose: Loose::new(Arc::clone(&disk), layout.clone()),
+            topologies: Mutex::default(),
             state: RwLock::new(state),
             writer: Mutex::new(None),
             mark,

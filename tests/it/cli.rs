@@ -1,5 +1,7 @@
 //! The command line, as the binary that people run: hermetic, one temporary directory each.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 mod append;
 mod find;
 mod history;

@@ -5,6 +5,7 @@ mod crash;
 mod format;
 mod frozen;
 mod golden;
+mod processes;
 mod sample;
 mod sim;
 mod support;

@@ -19,9 +19,6 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::quote;
 
-/// The file that a store has and nothing else.
-const MARK: &str = "format";
-
 /// What a command runs with.
 pub(crate) struct Context {
     /// The flags that every command takes.
@@ -134,12 +131,8 @@ impl Context {
             });
         }
         let here = env::current_dir().map_err(Error::io("find", "."))?;
-        let nearest = here
-            .ancestors()
-            .map(|above| above.join(STORE_DIR_NAME))
-            .find(|path| is_store(path));
         let own = || home().filter(|path| is_store(path));
-        let found = nearest.or_else(own).ok_or(Error::NotAStore {
+        let found = Repo::discover(&here).or_else(own).ok_or(Error::NotAStore {
             path: here.join(STORE_DIR_NAME),
         });
         Ok(found?)
@@ -200,7 +193,7 @@ fn home() -> Option<PathBuf> {
 }
 
 fn is_store(path: &Path) -> bool {
-    OsDisk.len(&path.join(MARK)).is_ok()
+    LocalStore::is_at(&OsDisk, path)
 }
 
 /// Reads a variable of the environment that is set, not empty, and text.

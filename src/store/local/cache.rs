@@ -80,6 +80,7 @@ impl BlockCache {
     }
 
     /// Gives the bytes that are kept now.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         let clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         clock.bytes

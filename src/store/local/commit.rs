@@ -30,31 +30,27 @@ impl Inner {
     /// Commits a transaction and gives the place that must become durable for it.
     pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
         self.check_writable()?;
-        let snapshot = self.snapshot()?;
-        let mut settled = self.settle(&snapshot, plan)?;
-        let mut seen = snapshot.loose_seen();
+        // What this handle knows may be behind what others committed; then it is all done again.
+        let mut snapshot = LocalSnapshot::new(Arc::clone(self), self.state());
+        let mut settled = self.settle(&snapshot, plan);
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;
         let mut state = self.catch_up(&guard, mirrors)?;
-        let generation = state.manifest.generation;
-        if state.open_segment().end() != snapshot.position()
-            || generation != snapshot.state.manifest.generation
-        {
-            let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
-            settled = match self.settle(&snapshot, plan) {
-                Ok(settled) => settled,
-                Err(error) => {
-                    guard.release(generation)?;
-                    return Err(error);
-                }
-            };
-            seen = snapshot.loose_seen();
+        if settled.is_err() || !snapshot.is_all_of(&state) {
+            snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
+            settled = self.settle(&snapshot, plan);
         }
-        for id in seen {
+        let (transaction, moves) = match settled {
+            Ok(settled) => settled,
+            Err(error) => {
+                guard.release(state.manifest.generation)?;
+                return Err(error);
+            }
+        };
+        for id in snapshot.loose_seen() {
             self.loose.vouch(&id)?;
         }
-        let (transaction, moves) = settled;
         let mut mirrored = Ok(());
         if !transaction.objects.is_empty() || !moves.is_empty() {
             state = self.append(state, &transaction, &moves)?;
@@ -98,11 +94,11 @@ impl Inner {
         guard: &Guard<'_>,
         mirrors: &mut Mirrors,
     ) -> Result<Arc<State>> {
-        let mut state = self.refresh()?;
+        let mark = self.marked()?;
+        let mut state = self.state();
         if guard.holder_died || guard.generation != state.manifest.generation {
             state = self.reload()?;
         }
-        let mark = self.marked()?;
         if state.read_on(mark)? != Tail::Clean {
             state = self.next_segment(&state, 0)?;
         }

@@ -29,8 +29,10 @@ pub(crate) const GRAPH_VERSION: u32 = 1;
 
 /// The header: the pack's id; the numbers of rows, outside ids, overflow words, labels; zeros.
 const HEADER_BYTES: u64 = 64;
-/// Kind, zero, label, depth, time, first parent, further parents.
+/// Kind, zero, label, depth, first parent, further parents, time. What a step needs comes first.
 const ROW_BYTES: u64 = 24;
+/// The part of a row that a step reads: up to the first parent.
+const STEP_BYTES: usize = 12;
 
 /// A parent that is not there, or no further parents.
 const NONE: u32 = u32::MAX;
@@ -143,9 +145,9 @@ impl Graph {
             kind,
             label: (label != LABEL_OPEN).then_some(label),
             depth: (depth != DEPTH_OPEN).then_some(depth),
-            time: u64_at(bytes, 8) as i64,
-            first: self.parent(row, u32_at(bytes, 16))?,
-            further: u32_at(bytes, 20),
+            time: u64_at(bytes, 16) as i64,
+            first: self.parent(row, u32_at(bytes, 8))?,
+            further: u32_at(bytes, 12),
         })
     }
 
@@ -157,12 +159,12 @@ impl Graph {
         if row >= self.rows {
             return Err(self.damaged(row, "no such row"));
         }
-        let bytes = self.paged.bytes(row_at(row), ROW_BYTES as usize)?;
+        let bytes = self.paged.bytes(row_at(row), STEP_BYTES)?;
         if bytes[0] == KIND_UNREADABLE {
             return Err(self.damaged(row, "an object that could not be read"));
         }
         let depth = u32_at(bytes, 4);
-        let parent = self.parent(row, u32_at(bytes, 16))?;
+        let parent = self.parent(row, u32_at(bytes, 8))?;
         Ok((parent, (depth != DEPTH_OPEN).then_some(depth)))
     }
 

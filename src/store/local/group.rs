@@ -77,17 +77,19 @@ pub(crate) struct Prefix {
 }
 
 /// The head of a group, checked against its checksum.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Head {
     pub(crate) objects: Vec<ObjectRow>,
     pub(crate) moves: Vec<RefMove>,
     pub(crate) operation: Option<Operation>,
     pub(crate) close: bool,
     pub(crate) checksum: Id,
+    pub(crate) length: u64,
+    pub(crate) synced: u64,
 }
 
 /// An object of a group and where its content is, counted from the group's begin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ObjectRow {
     pub(crate) id: Id,
     pub(crate) kind: Kind,
@@ -96,16 +98,23 @@ pub(crate) struct ObjectRow {
 }
 
 impl NewGroup<'_> {
-    /// Gives the group's bytes and its checksum.
-    pub(crate) fn encode(&self, place: &Place<'_>) -> (Vec<u8>, Id) {
+    /// Gives the group's bytes, and its head as a reader would find it.
+    pub(crate) fn encode(&self, place: &Place<'_>) -> (Vec<u8>, Head) {
         let contents: usize = self.objects.iter().map(|object| object.content.len()).sum();
         let mut out = Vec::with_capacity(512 + self.objects.len() * OBJECT_ROW_BYTES + contents);
         out.resize(PREFIX_BYTES, 0);
+        let mut objects = Vec::with_capacity(self.objects.len());
         for object in self.objects {
             let bytes = u32::try_from(object.content.len()).expect("large objects are loose files");
             out.extend_from_slice(object.id.as_bytes());
             out.extend_from_slice(&bytes.to_le_bytes());
             out.extend_from_slice(&[object.kind as u8, 0, 0, 0]);
+            objects.push(ObjectRow {
+                id: object.id,
+                kind: object.kind,
+                start: 0,
+                bytes,
+            });
         }
         for ref_move in self.moves {
             write_move(&mut out, ref_move);
@@ -118,11 +127,21 @@ impl NewGroup<'_> {
         self.fill_prefix(&mut out, place, head_bytes, length);
         let checksum = Id::from_bytes(*blake3::keyed_hash(place.salt, &out).as_bytes());
         out.extend_from_slice(checksum.as_bytes());
-        for object in self.objects {
+        for (object, row) in self.objects.iter().zip(&mut objects) {
+            row.start = out.len() as u64;
             out.extend_from_slice(&object.content);
         }
         out.resize(length, 0);
-        (out, checksum)
+        let head = Head {
+            objects,
+            moves: self.moves.to_vec(),
+            operation: self.operation.cloned(),
+            close: self.close,
+            checksum,
+            length: length as u64,
+            synced: place.synced,
+        };
+        (out, head)
     }
 
     /// Gives a length that the group does not exceed.
@@ -243,6 +262,8 @@ impl Prefix {
             operation,
             close,
             checksum,
+            length: self.length,
+            synced: self.synced,
         })
     }
 }
@@ -357,7 +378,7 @@ mod tests {
 
     const SALT: Salt = [7; 32];
 
-    fn example() -> (Vec<u8>, Id) {
+    fn example() -> (Vec<u8>, Head) {
         let content = b"hello".to_vec();
         let id = Id::of(Kind::Blob, &content);
         let objects = [NewObject {
@@ -399,10 +420,8 @@ mod tests {
 
     #[test]
     fn a_group_reads_back() {
-        let (bytes, checksum) = example();
-        let head = whole(&bytes, 64).unwrap();
-        assert_eq!(head.checksum, checksum);
-        assert_eq!(head.objects.len(), 1);
+        let (bytes, head) = example();
+        assert_eq!(whole(&bytes, 64).unwrap(), head);
         assert_eq!(head.moves[0].name, RefName::head());
         assert_eq!(head.operation.unwrap().actor, "ann");
     }

@@ -95,6 +95,7 @@ impl Shared {
     }
 
     fn work(&self) {
+        let mut failed_generation = None;
         loop {
             let mut wanted = self.wanted();
             while !(wanted.sync || wanted.maintenance || wanted.stop) {
@@ -109,8 +110,7 @@ impl Shared {
             }
             if std::mem::take(&mut wanted.maintenance) {
                 drop(wanted);
-                // A failure comes back with the next commit or the next maintenance.
-                let _ = self.inner.maintain();
+                self.maintain(&mut failed_generation);
                 continue;
             }
             let (mut wanted, _) = self
@@ -121,6 +121,14 @@ impl Shared {
             drop(wanted);
             // A failed sync closes the handle: the next commit says so.
             let _ = self.inner.sync();
+        }
+    }
+
+    /// Does the maintenance, unless it failed under the same manifest: then it waits for the next.
+    fn maintain(&self, failed_generation: &mut Option<u64>) {
+        let generation = Some(self.inner.state().manifest.generation);
+        if *failed_generation != generation && self.inner.maintain().is_err() {
+            *failed_generation = generation;
         }
     }
 

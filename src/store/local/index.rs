@@ -210,37 +210,35 @@ impl Index {
         if low > high || high > self.objects {
             return Err(self.paged.corrupt(fanout_at, "its fan-out does not ascend"));
         }
-        let wanted = leading(id);
-        let mut low_value = u128::from(byte << 56);
-        let mut high_value = low_value + (1 << 56);
+        let wanted = value(id);
+        let (mut low_value, mut high_value) = (0, u64::from(u32::MAX));
         let mut guesses = 0;
         while low < high {
-            let span = u128::from(high - low);
+            let span = u64::from(high - low);
             let middle = if guesses < GUESSES_MAX && high_value > low_value {
                 let share = (wanted - low_value) * span / (high_value - low_value);
-                low + (share.min(span - 1) as u32)
+                low + share.min(span - 1) as u32
             } else {
                 low + (high - low) / 2
             };
             guesses += 1;
             let found = self.id(middle)?;
-            let value = leading(&found).clamp(low_value, high_value);
             if found < *id {
                 low = middle + 1;
-                low_value = value.min(wanted);
+                low_value = value(&found).clamp(low_value, wanted);
             } else {
                 high = middle;
-                high_value = value.max(wanted);
+                high_value = value(&found).clamp(wanted, high_value);
             }
         }
         Ok(low)
     }
 }
 
-/// Takes the first eight bytes of an id as a number.
-fn leading(id: &Id) -> u128 {
-    let bytes: [u8; 8] = id.as_bytes()[..8].try_into().expect("an id has 32 bytes");
-    u128::from(u64::from_be_bytes(bytes))
+/// Takes the four bytes after an id's first as a number: its place among those of its first byte.
+fn value(id: &Id) -> u64 {
+    let [_, a, b, c, d, ..] = *id.as_bytes();
+    u64::from(u32::from_be_bytes([a, b, c, d]))
 }
 
 /// Writes the payload of an index: rows in the order of their ids, blocks in the order of the pack.

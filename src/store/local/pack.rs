@@ -33,12 +33,9 @@ use crate::store::{Content, Stored};
 
 use block::{Block, Span};
 
-#[allow(unused_imports)]
-pub(crate) use topology::{Depth, PathEnd};
-#[allow(unused_imports)]
+pub(crate) use topology::PathEnd;
 pub(crate) use verify::salvage;
-#[allow(unused_imports)]
-pub(crate) use writer::{PACKED_BYTES_MAX, PackOptions, PackWriter};
+pub(crate) use writer::{PackOptions, PackWriter};
 
 /// The first bytes of a pack.
 const PACK_MAGIC: &Magic = b"SAPWPACK";
@@ -103,14 +100,16 @@ pub(crate) struct Pack {
     path: PathBuf,
     info: PackInfo,
     index: Index,
-    mapping: OnceLock<Mapping>,
+    mapping: Mapping,
     stored_graph: OnceLock<Option<Graph>>,
     rebuilt_graph: OnceLock<Graph>,
     block_rows: OnceLock<BlockRows>,
 }
 
 impl Pack {
-    /// Opens a pack: maps its index. The other files are mapped when they are first needed.
+    /// Opens a pack: maps it and its index, so that it stays readable when it is removed.
+    ///
+    /// The graph, which can be done without, is mapped when it is first needed.
     pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, info: &PackInfo) -> Result<Pack> {
         let index_path = PackFile::Index.path(dir, &info.id);
         let index = Index::open(
@@ -127,13 +126,15 @@ impl Pack {
                 format!("it has {} objects, expected {}", index.len(), info.objects),
             ));
         }
+        let path = PackFile::Pack.path(dir, &info.id);
+        let mapping = map_whole(disk.as_ref(), &path, Some(info.pack_bytes))?;
         Ok(Pack {
             disk,
             dir: dir.to_owned(),
-            path: PackFile::Pack.path(dir, &info.id),
+            path,
             info: *info,
             index,
-            mapping: OnceLock::new(),
+            mapping,
             stored_graph: OnceLock::new(),
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
@@ -252,14 +253,10 @@ impl Pack {
         Ok(found)
     }
 
-    /// Maps the pack; its length must be what the manifest says.
+    /// Gives the bytes of the pack, which begin as they should.
     fn mapping(&self) -> Result<&Mapping> {
-        if let Some(mapping) = self.mapping.get() {
-            return Ok(mapping);
-        }
-        let mapping = map_whole(self.disk.as_ref(), &self.path, Some(self.info.pack_bytes))?;
-        check_header(&mapping, &self.path)?;
-        Ok(self.mapping.get_or_init(|| mapping))
+        check_header(&self.mapping, &self.path)?;
+        Ok(&self.mapping)
     }
 }
 

@@ -113,16 +113,18 @@ impl Paged {
     }
 
     /// Gives a part of the payload, its pages checked.
+    #[inline]
     pub(crate) fn bytes(&self, offset: u64, len: usize) -> Result<&[u8]> {
-        let end = offset
+        let Some(end) = offset
             .checked_add(len as u64)
             .filter(|end| *end <= self.payload_bytes)
-            .ok_or_else(|| self.corrupt(offset, "something in it points beyond its end"))?;
+        else {
+            return Err(self.corrupt(offset, "something in it points beyond its end"));
+        };
         let (start, end) = (offset as usize, end as usize);
         let payload: &[u8] = &self.mapping;
         for page in start / PAGE_BYTES..end.div_ceil(PAGE_BYTES) {
-            let bit = 1 << (page % 64);
-            if self.checked[page / 64].load(Ordering::Relaxed) & bit == 0 {
+            if self.checked[page / 64].load(Ordering::Relaxed) & (1 << (page % 64)) == 0 {
                 self.check_page(payload, page)?;
             }
         }
@@ -140,6 +142,7 @@ impl Paged {
     }
 
     /// Reports damage in this file.
+    #[cold]
     pub(crate) fn corrupt(&self, offset: u64, why: impl Into<String>) -> Error {
         Error::corrupt(&self.path, offset, why)
     }

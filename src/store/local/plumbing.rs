@@ -1,6 +1,7 @@
 //! What plumbing commands ask of the containers: count, repack, unpack, verify.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -221,7 +222,7 @@ impl Inner {
         // Blobs lie together, and so does all the rest: each finds more of its like nearby.
         for blobs in [false, true] {
             for pack in &state.packs {
-                self.add_pack(&mut writer, pack, blobs)?;
+                add_pack(&mut writer, pack, blobs)?;
             }
             for id in &loose {
                 if (self.loose.kind(id)? == Some(Kind::Blob)) == blobs
@@ -249,19 +250,6 @@ impl Inner {
         })
     }
 
-    /// Adds the blobs of a pack to another, or all the rest, in the order they lie in.
-    fn add_pack(&self, writer: &mut PackWriter, pack: &Pack, blobs: bool) -> Result<()> {
-        for block in 0..pack.blocks() {
-            for row in pack.block_rows(block)? {
-                if (pack.kind(*row)? == Kind::Blob) == blobs {
-                    let stored = pack.read(*row, &self.cache)?;
-                    writer.add(&pack.id(*row)?, stored.kind, &stored.content)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn publish_repacked(self: &Arc<Inner>, writer: PackWriter, state: &Arc<State>) -> Result<()> {
         if writer.len() == 0 {
             return Ok(());
@@ -273,6 +261,16 @@ impl Inner {
             manifest.packs.insert(0, merged);
         })
     }
+}
+
+/// Adds the blobs of a pack to another, or all the rest, in the order they lie in.
+fn add_pack(writer: &mut PackWriter, pack: &Pack, blobs: bool) -> Result<()> {
+    pack.for_each(&mut |id, kind, content| {
+        if (kind == Kind::Blob) == blobs {
+            writer.add(id, kind, content)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 /// Finds a pack by its name, its id, or the begin of it.

@@ -42,6 +42,7 @@ impl Inner {
             inner.prepare_spare()?;
             inner.seal()?;
             inner.merge_packs()?;
+            inner.heal_graphs()?;
             inner.sweep()
         })?;
         Ok(())
@@ -213,6 +214,21 @@ impl Inner {
                 manifest.packs.insert(0, merged);
             })?;
             return self.merge_packs();
+        }
+        Ok(())
+    }
+
+    /// Writes the graph files again that are missing.
+    fn heal_graphs(self: &Arc<Inner>) -> Result<()> {
+        let state = self.state();
+        let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
+        for pack in &state.packs {
+            let path = PackFile::Graph.path(&self.layout.pack_dir(), &pack.info().id);
+            if self.disk.len(&path).is_err() {
+                pack.heal_graph(&mut |id| {
+                    Ok(snapshot.topology(id)?.map(|topology| topology.depth))
+                })?;
+            }
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ use crate::store::{Operation, RefMove, RefName, RefValue};
 pub(crate) const HEADER_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"SAPWJRNL";
 const VERSION: u32 = 1;
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A journal segment.
 #[derive(Debug)]
@@ -263,7 +263,7 @@ impl Segment {
                 .head(group, &self.salt)
                 .filter(|_| prefix.previous == table.checksum);
             match head {
-                Some(head) if known || head.contents_match(group) => table.add(&prefix, head),
+                Some(head) if known || head.contents_match(group) => table.add(head),
                 _ => return Ok(Tail::Torn),
             }
         }
@@ -300,16 +300,11 @@ impl Segment {
             offset: table.end,
             synced: durable.min(table.end),
         };
-        let (bytes, _) = group.encode(&place);
+        let (bytes, head) = group.encode(&place);
         self.file
             .write_all_at(&bytes, place.offset)
             .map_err(Error::io("append to", &self.path))?;
-        let limit = place.offset + bytes.len() as u64;
-        let prefix = Prefix::read(&bytes, place.offset, limit).expect("a group just encoded");
-        let head = prefix
-            .head(&bytes, &self.salt)
-            .expect("a group just encoded");
-        table.add(&prefix, head);
+        table.add(head);
         Ok(())
     }
 
@@ -360,9 +355,9 @@ impl Segment {
 }
 
 impl Table {
-    fn add(&mut self, prefix: &Prefix, head: Head) {
+    fn add(&mut self, head: Head) {
         let begin = self.end;
-        self.end += prefix.length;
+        self.end += head.length;
         for row in &head.objects {
             self.objects.entry(row.id).or_insert(Location {
                 offset: begin + row.start,
@@ -383,7 +378,7 @@ impl Table {
         }
         self.checksum = head.checksum;
         self.closed = head.close;
-        self.synced = self.synced.max(prefix.synced);
+        self.synced = self.synced.max(head.synced);
     }
 }
 

@@ -11,11 +11,18 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::object;
 use crate::store::local::Inner;
+use crate::store::local::cache::Cursor;
 use crate::store::local::durable::Position;
 use crate::store::local::pack::{Pack, PathEnd};
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology};
+
+/// How many topologies of objects outside packs a handle remembers.
+const TOPOLOGIES_MAX: usize = 1 << 16;
+
+/// How many steps a walk looks ahead at the most.
+const ROWS_MAX: usize = 1 << 12;
 
 /// What was committed up to some moment.
 #[derive(Debug)]
@@ -26,8 +33,6 @@ pub(crate) struct LocalSnapshot {
     pub(crate) end: u64,
     /// The loose objects that an answer relied on.
     loose_seen: Mutex<HashSet<Id>>,
-    /// The places of objects that no graph file covers yet.
-    topologies: Mutex<HashMap<Id, Topology>>,
 }
 
 /// Where an object was found.
@@ -45,7 +50,6 @@ impl LocalSnapshot {
             state,
             end,
             loose_seen: Mutex::default(),
-            topologies: Mutex::default(),
         }
     }
 
@@ -55,6 +59,12 @@ impl LocalSnapshot {
             sequence: self.state.open_segment().sequence,
             offset: self.end,
         }
+    }
+
+    /// Says whether nothing was committed to a state since.
+    pub(crate) fn is_all_of(&self, state: &State) -> bool {
+        self.state.manifest.generation == state.manifest.generation
+            && self.position() == state.open_segment().end()
     }
 
     /// Gives the loose objects that answers relied on so far.
@@ -91,6 +101,11 @@ impl LocalSnapshot {
             }
         }
         Ok(self.inner.loose.contains(id)?.then_some(Place::Loose))
+    }
+
+    fn first_parent(&self, id: &Id) -> Result<Option<Id>> {
+        let topology = self.topology(id)?.ok_or(Error::ObjectMissing { id: *id })?;
+        Ok(topology.parents.first().copied())
     }
 
     fn kind(&self, id: &Id) -> Result<Option<Kind>> {
@@ -151,6 +166,9 @@ impl LocalSnapshot {
             chain.push((current, topology));
         }
         let mut topologies = self.topologies();
+        if topologies.len() > TOPOLOGIES_MAX {
+            topologies.clear();
+        }
         for (current, mut topology) in chain.into_iter().rev() {
             topology.depth = depth;
             depth += 1;
@@ -160,7 +178,8 @@ impl LocalSnapshot {
     }
 
     fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {
-        self.topologies
+        self.inner
+            .topologies
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -335,18 +354,55 @@ impl Snapshot for LocalSnapshot {
         while let Some(id) = next
             && path.len() < limit
         {
-            if let Some(Place::Pack(pack, row)) = self.find(&id)? {
-                next = match pack.path(row, limit - path.len(), &mut path)? {
-                    PathEnd::Root | PathEnd::Limit => None,
-                    PathEnd::Outside(id) => Some(id),
-                };
-            } else {
-                let topology = self.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-                path.push(id);
-                next = topology.parents.first().copied();
-            }
+            next = match self.find(&id)? {
+                Some(Place::Pack(pack, row)) => {
+                    let (rows, end) = pack.path(row, limit - path.len())?;
+                    for row in rows {
+                        path.push(pack.id(row)?);
+                    }
+                    end.outside()
+                }
+                _ => {
+                    path.push(id);
+                    self.first_parent(&id)?
+                }
+            };
         }
         Ok(path)
+    }
+
+    fn read_path(
+        &self,
+        from: &Id,
+        visit: &mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut cursor = Cursor::new(&self.inner.cache);
+        let mut next = Some(*from);
+        let mut rows_max = 16;
+        while let Some(mut id) = next {
+            let Some(Place::Pack(pack, row)) = self.find(&id)? else {
+                let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;
+                if visit(&id, &stored)?.is_break() {
+                    return Ok(());
+                }
+                next = self.first_parent(&id)?;
+                continue;
+            };
+            let (rows, end) = pack.path(row, rows_max)?;
+            rows_max = (rows_max * 4).min(ROWS_MAX);
+            for row in rows {
+                id = pack.id(row)?;
+                let stored = pack.read_with(row, &mut cursor)?;
+                if visit(&id, &stored)?.is_break() {
+                    return Ok(());
+                }
+            }
+            next = match end {
+                PathEnd::Limit => self.first_parent(&id)?,
+                end => end.outside(),
+            };
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Three entries on `main`; `topic` leaves it after them and has two of its own; one more on `main`.
+/// Three entries on `main`, two more on `topic` that leaves it there, and one more on `main`.
 fn forked() -> (Sandbox, Vec<String>) {
     let sandbox = Sandbox::with_store();
     let mut ids = sandbox.append("s1", "main", &["one", "two", "three"]);

@@ -113,9 +113,9 @@ impl GraphBuilder {
             payload.extend_from_slice(&[record.kind, 0]);
             payload.extend_from_slice(&record.label.to_le_bytes());
             payload.extend_from_slice(&depths[row].to_le_bytes());
-            payload.extend_from_slice(&record.time.to_le_bytes());
             payload.extend_from_slice(&links.first[row].to_le_bytes());
             payload.extend_from_slice(&links.further[row].to_le_bytes());
+            payload.extend_from_slice(&record.time.to_le_bytes());
         }
         for id in &links.outside {
             payload.extend_from_slice(id.as_bytes());

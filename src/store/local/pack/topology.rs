@@ -28,6 +28,16 @@ pub(crate) enum PathEnd {
     Outside(Id),
 }
 
+impl PathEnd {
+    /// Gives the parent outside the pack where the path goes on, if it does.
+    pub(crate) fn outside(self) -> Option<Id> {
+        match self {
+            PathEnd::Outside(parent) => Some(parent),
+            PathEnd::Root | PathEnd::Limit => None,
+        }
+    }
+}
+
 /// How many first parents lie before an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
@@ -115,12 +125,12 @@ impl Pack {
         Err(graph.damaged(row, "a circle of parents"))
     }
 
-    /// Follows first parents within the pack from a row (included), adding up to `limit` ids.
-    pub(crate) fn path(&self, row: u32, limit: usize, ids: &mut Vec<Id>) -> Result<PathEnd> {
-        let start = ids.len();
+    /// Follows first parents within the pack from a row (included), and gives up to `limit` rows.
+    pub(crate) fn path(&self, row: u32, limit: usize) -> Result<(Vec<u32>, PathEnd)> {
         self.with_graph(row, |graph| {
-            ids.truncate(start);
-            self.follow(graph, row, limit, ids)
+            let mut rows = Vec::new();
+            let end = self.follow(graph, row, limit, &mut rows)?;
+            Ok((rows, end))
         })
     }
 
@@ -129,7 +139,7 @@ impl Pack {
         graph: &Graph,
         mut row: u32,
         limit: usize,
-        ids: &mut Vec<Id>,
+        rows: &mut Vec<u32>,
     ) -> Result<PathEnd> {
         if limit == 0 {
             return Ok(PathEnd::Limit);
@@ -140,7 +150,7 @@ impl Pack {
             if expected.is_some_and(|expected| depth != Some(expected)) {
                 return Err(graph.damaged(row, "a depth that is not its child's less one"));
             }
-            ids.push(self.index.id(row)?);
+            rows.push(row);
             match parent {
                 Parent::None => return Ok(PathEnd::Root),
                 _ if count >= limit as u64 => return Ok(PathEnd::Limit),
