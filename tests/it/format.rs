@@ -1,4 +1,5 @@
-//! `docs/FORMAT.md` against the code: a reader that knows only the page reads what the library wrote.
+//! `docs/FORMAT.md` against the code: a reader that knows the page alone reads what the library
+//! wrote.
 
 mod packs;
 mod page;
@@ -100,7 +101,7 @@ fn check_small_files(root: &Path, contents: &Contents) {
         layout.get(&synced, "checksum"),
         first_8(layout.before(&synced, "checksum"))
     );
-    assert_eq!(layout.number(&synced, "offset"), contents.journal_end);
+    assert!(layout.number(&synced, "offset") <= contents.journal_end);
 
     let lock = fs::read(root.join("lock")).unwrap();
     let layout = page.layout("lock and maintenance.lock");
