@@ -63,6 +63,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn sync(&self) -> Result<()>;
 }
 
+/// What is done with each object of a walk.
+pub type Visit<'a> = &'a mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>;
+
 /// What was committed up to some moment.
 pub trait Snapshot: Send + Sync {
     /// Reads an object, checked against its id.
@@ -96,11 +99,7 @@ pub trait Snapshot: Send + Sync {
     ) -> Result<()>;
 
     /// Reads the objects along first parents from `from` (included), until told to stop.
-    fn read_path(
-        &self,
-        from: &Id,
-        visit: &mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn read_path(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut next = Some(*from);
         while let Some(id) = next {
             let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;

@@ -3,6 +3,8 @@
 //! A snapshot sees whole transactions up to its end, whatever is committed afterwards. It takes no
 //! lock and repairs nothing.
 
+mod walk;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,18 +13,14 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::object;
 use crate::store::local::Inner;
-use crate::store::local::cache::Cursor;
 use crate::store::local::durable::Position;
-use crate::store::local::pack::{Pack, PathEnd};
+use crate::store::local::pack::Pack;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
-use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology};
+use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology, Visit};
 
 /// How many topologies of objects outside packs a handle remembers.
 const TOPOLOGIES_MAX: usize = 1 << 16;
-
-/// How many steps a walk looks ahead at the most.
-const ROWS_MAX: usize = 1 << 12;
 
 /// What was committed up to some moment.
 #[derive(Debug)]
@@ -349,60 +347,11 @@ impl Snapshot for LocalSnapshot {
     }
 
     fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {
-        let mut path = Vec::new();
-        let mut next = Some(*from);
-        while let Some(id) = next
-            && path.len() < limit
-        {
-            next = match self.find(&id)? {
-                Some(Place::Pack(pack, row)) => {
-                    let (rows, end) = pack.path(row, limit - path.len())?;
-                    for row in rows {
-                        path.push(pack.id(row)?);
-                    }
-                    end.outside()
-                }
-                _ => {
-                    path.push(id);
-                    self.first_parent(&id)?
-                }
-            };
-        }
-        Ok(path)
+        self.walk_ids(from, limit)
     }
 
-    fn read_path(
-        &self,
-        from: &Id,
-        visit: &mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let mut cursor = Cursor::new(&self.inner.cache);
-        let mut next = Some(*from);
-        let mut rows_max = 16;
-        while let Some(mut id) = next {
-            let Some(Place::Pack(pack, row)) = self.find(&id)? else {
-                let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;
-                if visit(&id, &stored)?.is_break() {
-                    return Ok(());
-                }
-                next = self.first_parent(&id)?;
-                continue;
-            };
-            let (rows, end) = pack.path(row, rows_max)?;
-            rows_max = (rows_max * 4).min(ROWS_MAX);
-            for row in rows {
-                id = pack.id(row)?;
-                let stored = pack.read_with(row, &mut cursor)?;
-                if visit(&id, &stored)?.is_break() {
-                    return Ok(());
-                }
-            }
-            next = match end {
-                PathEnd::Limit => self.first_parent(&id)?,
-                end => end.outside(),
-            };
-        }
-        Ok(())
+    fn read_path(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
+        self.walk_objects(from, visit)
     }
 }
 
