@@ -3,8 +3,8 @@
 //!
 //! `v1/store` is a good store. `v1/contents.txt` says what is in it. `v1/corrupt.txt` lists
 //! damages, each to a copy of it, with the error that reading everything must end with.
-//! `SAPWOOD_BLESS=1` writes store and contents again; that is for a new format version only. Where the offsets of a
-//! damage are then others, `corrupt.txt` is edited by hand.
+//! `SAPWOOD_BLESS=1` writes store and contents again; that is for a new format version only. Where
+//! the offsets of a damage are then others, `corrupt.txt` is edited by hand.
 
 use std::fs;
 use std::ops::ControlFlow;
