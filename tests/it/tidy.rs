@@ -43,6 +43,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("src/store/local/seal.rs", "short lines"),
     ("src/store/local/segment.rs", "short lines"),
     ("src/store/local/snapshot.rs", "short lines"),
+    ("src/store/local/snapshot/walk.rs", "short lines"),
     ("src/store/local/sync.rs", "short lines"),
 ];
 
@@ -202,8 +203,8 @@ fn the_library_touches_files_in_one_place_and_never_the_terminal_or_the_environm
         for (number, line) in source.code() {
             let file_seam = source.path == "src/disk.rs";
             let files = line.contains("std::fs") && !file_seam;
-            let names = |call: &&str| line.contains(*call) && !line.contains("env!(");
-            if files || calls.iter().any(|call| names(&call)) {
+            let names = |call: &str| line.contains(call) && !line.contains("env!(");
+            if files || calls.iter().any(|call| names(call)) {
                 broken.push((source.path.clone(), format!("line {number}: {line}")));
             }
         }

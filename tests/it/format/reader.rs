@@ -100,7 +100,7 @@ pub(crate) fn paged(path: &Path, page: &Page, magic: &str, expected_bytes: Optio
         layout.get(footer, "checksum"),
         blake3::hash(&covered).as_bytes()
     );
-    let sums = payload.chunks(PAGE_BYTES).flat_map(|page| first_8(page));
+    let sums = payload.chunks(PAGE_BYTES).flat_map(first_8);
     assert!(sums.eq(table.iter().copied()));
     payload.to_vec()
 }
