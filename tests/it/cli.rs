@@ -5,6 +5,7 @@
 mod append;
 mod find;
 mod history;
+mod loose;
 mod maintenance;
 mod objects;
 mod refs;

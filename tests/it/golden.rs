@@ -379,7 +379,7 @@ fn the_refused_encodings_are_near_misses() {
 }
 
 /// The page that describes the encodings.
-const PAGE: &str = "docs/FORMAT-objects.md";
+const PAGE: &str = "docs/FORMAT.md";
 
 #[test]
 fn the_page_shows_the_bytes_of_its_example() {

@@ -1,9 +1,15 @@
 //! Behaviour, from outside.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 mod cli;
 mod crash;
+mod format;
+mod frozen;
 mod fsck;
 mod golden;
 mod processes;
+mod sample;
 mod sim;
 mod support;
+mod tidy;
