@@ -12,6 +12,7 @@
 //!
 //! Not here: benchmarks of parts of sapwood among themselves.
 
+mod alone;
 mod machine;
 mod measure;
 mod options;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((first, rest)) if first == "peer" => peer::serve(rest),
+        Some((first, rest)) if first == "alone" => alone::run(rest),
         _ => measure_all(arguments),
     };
     match outcome {

@@ -52,7 +52,7 @@ fn in_process(options: &Options, store: &Path, database: &Path, ids: &[Id]) -> R
         "sapwood, open read-only and find",
         "SQLite, open and find",
     ];
-    let mut section = Section::new("Open a large store", "time", &names);
+    let mut section = Section::new("Open a large store", "open", &names);
     section.about = format!(
         "A store of {} objects. \"Find\" is the id for its first {PREFIX_DIGITS} digits.",
         ids.len()

@@ -17,7 +17,8 @@ use crate::peer::sqlite::Layout;
 use crate::peer::{library, sqlite};
 use crate::sample;
 
-const MESSAGE_BYTES: usize = 700;
+/// How long a message is.
+pub const MESSAGE_BYTES: usize = 700;
 /// How many ids a walk asks for at a time.
 const BATCH: usize = 4096;
 /// What ids alone must reach.
@@ -145,7 +146,7 @@ impl World {
 }
 
 /// Reads every entry from `tip` to the root and gives their number.
-fn walk(snapshot: &dyn Snapshot, tip: Id, decode: bool) -> Result<usize> {
+pub fn walk(snapshot: &dyn Snapshot, tip: Id, decode: bool) -> Result<usize> {
     let mut walked = 0;
     let mut from = tip;
     loop {
