@@ -39,6 +39,9 @@ pub struct Round {
     pub middle_ns: f64,
     /// What one in a hundred exceeds, where items were timed one by one.
     pub p99_ns: Option<f64>,
+    /// The mean on the processor, where nothing waits for a disk or another process. Other programs
+    /// disturb it much less.
+    pub cpu_ns: Option<f64>,
 }
 
 /// Something that must hold.
@@ -136,6 +139,12 @@ impl Row {
         values.filter(|values| !values.is_empty()).map(median)
     }
 
+    /// Gives the median of the rounds' times on the processor.
+    pub fn cpu(&self) -> Option<f64> {
+        let values: Option<Vec<f64>> = self.rounds.iter().map(|round| round.cpu_ns).collect();
+        values.filter(|values| !values.is_empty()).map(median)
+    }
+
     /// Gives the least and the greatest of the rounds.
     pub fn spread(&self) -> (f64, f64) {
         let values = self.rounds.iter().map(|round| round.middle_ns);
@@ -155,6 +164,7 @@ impl Round {
         Round {
             middle_ns: at(0.5).unwrap_or(f64::NAN),
             p99_ns: at(0.99),
+            cpu_ns: None,
         }
     }
 
@@ -163,7 +173,24 @@ impl Round {
         Round {
             middle_ns: time.as_nanos() as f64 / items.max(1) as f64,
             p99_ns: None,
+            cpu_ns: None,
         }
+    }
+
+    /// Times work of so many items in this thread, on the clock and on the processor.
+    pub fn of_work(items: usize, work: impl FnOnce() -> Result<usize>) -> Result<Round> {
+        let begun = thread_cpu_ns();
+        let (elapsed, done) = timed(work)?;
+        let cpu_ns = begun
+            .zip(thread_cpu_ns())
+            .map(|(begun, ended)| ended - begun);
+        if done != items {
+            return Err(format!("{done} of {items} items were there").into());
+        }
+        Ok(Round {
+            cpu_ns: cpu_ns.map(|cpu_ns| cpu_ns / items.max(1) as f64),
+            ..Round::mean(elapsed, items)
+        })
     }
 }
 
@@ -172,6 +199,12 @@ pub fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(Duration, T)> {
     let begun = Instant::now();
     let done = work()?;
     Ok((begun.elapsed(), done))
+}
+
+/// Gives how long this thread has been on a processor, where the system tells.
+fn thread_cpu_ns() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -11,7 +11,7 @@ use sapwood::store::local::Options as StoreOptions;
 use sapwood::store::{Snapshot, Store};
 
 use crate::Result;
-use crate::measure::{Bar, Round, Section, timed};
+use crate::measure::{Bar, Round, Section};
 use crate::options::Options;
 use crate::peer::sqlite::Layout;
 use crate::peer::{library, sqlite};
@@ -86,19 +86,17 @@ fn bodies(options: &Options, world: &World) -> Result<Section> {
     section.interleave(options.rounds, &mut |contestant, _| {
         let form = [0, 1, 2, 3, 2, 0][contestant];
         let path = &world.paths[form];
-        let (elapsed, walked) = match contestant {
+        match contestant {
             0 | 1 | 5 => {
                 let store = library::open(path, StoreOptions::default())?;
                 let snapshot = store.snapshot()?;
-                timed(|| walk(&*snapshot, world.tip(), contestant != 5))?
+                Round::of_work(count, || walk(&*snapshot, world.tip(), contestant != 5))
             }
             _ => {
                 let connection = sqlite::open(path)?;
-                timed(|| query(&connection, world.tip(), contestant == 4))?
+                Round::of_work(count, || query(&connection, world.tip(), contestant == 4))
             }
-        };
-        expect(walked, count)?;
-        Ok(Round::mean(elapsed, count))
+        }
     })?;
     let best = section.best(2..4);
     section.demand("faster than SQLite", best, 1.0);
@@ -118,16 +116,16 @@ fn ids(options: &Options, world: &World) -> Result<Section> {
     section.about = format!("The ids of the same {count} messages, newest first.");
     section.interleave(options.rounds, &mut |contestant, _| {
         let path = &world.paths[contestant];
-        let (elapsed, walked) = if contestant < 2 {
+        if contestant < 2 {
             let store = library::open(path, StoreOptions::default())?;
             let snapshot = store.snapshot()?;
-            timed(|| Ok(black_box(snapshot.path(&world.tip(), usize::MAX)?).len()))?
+            Round::of_work(count, || {
+                Ok(black_box(snapshot.path(&world.tip(), usize::MAX)?).len())
+            })
         } else {
             let connection = sqlite::open(path)?;
-            timed(|| query_ids(&connection, world.tip()))?
-        };
-        expect(walked, count)?;
-        Ok(Round::mean(elapsed, count))
+            Round::of_work(count, || query_ids(&connection, world.tip()))
+        }
     })?;
     section.bars.push(Bar {
         text: "1 M ids a second: microseconds an id".to_owned(),
@@ -194,14 +192,6 @@ fn query_ids(connection: &Connection, tip: Id) -> Result<usize> {
         ids.extend(Id::from_slice(row.get_ref(0)?.as_blob()?));
     }
     Ok(black_box(ids).len())
-}
-
-fn expect(found: usize, count: usize) -> Result<()> {
-    if found == count {
-        Ok(())
-    } else {
-        Err(format!("walked {found} of {count}").into())
-    }
 }
 
 /// Says how much room each form takes.
