@@ -1,0 +1,95 @@
+//! What the command line says, and where things are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+
+const USAGE: &str = "usage: peers [--quick] [--rounds N] [--only WORKLOAD]... [--sapwood PATH] \
+                     [--dir DIR] [--out DIR]";
+
+/// How to measure.
+#[derive(Debug)]
+pub struct Options {
+    /// Small numbers, to see that it works.
+    pub quick: bool,
+    /// How often everything is repeated.
+    pub rounds: usize,
+    /// The command line program to measure.
+    pub sapwood: PathBuf,
+    /// Where stores and databases are made; all on this file system.
+    pub dir: PathBuf,
+    /// Where the page and the raw numbers go.
+    pub out: Option<PathBuf>,
+    only: Vec<String>,
+}
+
+impl Options {
+    /// Reads the arguments, and builds the program to measure where none is named.
+    pub fn parse(arguments: Vec<String>) -> Result<Options> {
+        let (mut quick, mut rounds, mut only) = (false, None, Vec::new());
+        let (mut sapwood, mut dir, mut out) = (None, None, None);
+        let mut rest = arguments.into_iter();
+        while let Some(flag) = rest.next() {
+            let mut value = || rest.next().ok_or(USAGE);
+            match flag.as_str() {
+                "--quick" => quick = true,
+                "--rounds" => rounds = Some(value()?.parse::<usize>()?.max(1)),
+                "--only" => only.push(value()?),
+                "--sapwood" => sapwood = Some(PathBuf::from(value()?)),
+                "--dir" => dir = Some(PathBuf::from(value()?)),
+                "--out" => out = Some(PathBuf::from(value()?)),
+                _ => return Err(USAGE.into()),
+            }
+        }
+        let everything = !quick && only.is_empty();
+        Ok(Options {
+            quick,
+            rounds: rounds.unwrap_or(if quick { 3 } else { 7 }),
+            sapwood: sapwood.map_or_else(build_sapwood, Ok)?,
+            dir: dir.unwrap_or_else(|| PathBuf::from("target/peers")),
+            out: out.or_else(|| everything.then(|| project().join("docs"))),
+            only,
+        })
+    }
+
+    /// Says whether a workload is asked for.
+    pub fn wants(&self, workload: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == workload)
+    }
+
+    /// Takes the full number, or the one for a quick look.
+    pub fn count(&self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+
+    /// Makes an empty directory for one contestant.
+    pub fn fresh(&self, name: &str) -> Result<PathBuf> {
+        let path = self.dir.join(name);
+        if path.exists() {
+            std::fs::remove_dir_all(&path)?;
+        }
+        std::fs::create_dir_all(&path)?;
+        Ok(path.canonicalize()?)
+    }
+}
+
+/// Gives the root of the project.
+pub fn project() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors()
+        .nth(2)
+        .expect("it lies two levels below the root")
+}
+
+fn build_sapwood() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--bin", "sapwood"])
+        .current_dir(project())
+        .status()?;
+    if !built.success() {
+        return Err("the program to measure could not be built".into());
+    }
+    Ok(project().join("target/release/sapwood"))
+}
