@@ -1,6 +1,7 @@
 //! Behaviour, from outside.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
+#![allow(unreachable_pub, reason = "nobody imports a test binary")]
 
 mod cli;
 mod crash;

@@ -10,7 +10,7 @@ use sapwood::codec::Value;
 use sapwood::disk::OsDisk;
 use sapwood::id::Id;
 use sapwood::store::local::{LocalStore, Options};
-use sapwood::store::{RefName, RefValue, Store};
+use sapwood::store::{RefName, RefValue};
 use sapwood::{Repo, walk};
 
 const SESSION: &str = "work";

@@ -8,9 +8,9 @@ mod failure;
 mod open;
 mod output;
 mod plumbing;
+mod progress;
 mod quote;
 mod range;
-mod stub;
 mod style;
 
 use std::process::ExitCode;

@@ -1,11 +1,12 @@
 //! `sapwood fsck`
 
-use crate::stub::{self as local, Finding, FsckOptions, Severity};
+use sapwood::store::local::{self, Finding, FsckOptions, Severity};
 
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
+use crate::progress::Progress;
 use crate::style;
 
 /// Check the whole store: files, objects, links and refs
@@ -17,6 +18,10 @@ Examples:
   sapwood fsck
   sapwood fsck --json | grep '\"severity\":\"error\"'")]
 pub(crate) struct Args {
+    /// Check that everything is there, without hashing every object again
+    #[arg(long)]
+    connectivity_only: bool,
+
     #[command(flatten)]
     listing: Listing,
 }
@@ -24,7 +29,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     context.output.list(args.listing);
     let path = context.find()?;
-    let report = local::fsck(open::disk(), &path, FsckOptions::default())?;
+    let progress = Progress::new("Checking objects", context.output.is_quiet());
+    let options = FsckOptions {
+        connectivity_only: args.connectivity_only,
+        progress: Some(&|done, total| progress.tell(done, total)),
+    };
+    let report = local::fsck(open::disk(), &path, &options)?;
+    drop(progress);
     for finding in &report.findings {
         print(context, finding)?;
     }
@@ -50,11 +61,7 @@ fn is_error(finding: &Finding) -> bool {
 }
 
 fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
-    let severity = if is_error(finding) {
-        "error"
-    } else {
-        "warning"
-    };
+    let severity = finding.severity.name();
     let file = finding.file.as_ref().map(|file| file.display());
     if context.output.json {
         return context.output.record([
@@ -65,10 +72,10 @@ fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
             ("why", finding.why.as_str().into()),
         ]);
     }
-    let style = if is_error(finding) {
-        style::ERROR
-    } else {
-        style::WARNING
+    let style = match finding.severity {
+        Severity::Error => style::ERROR,
+        Severity::Warning => style::WARNING,
+        Severity::Notice => style::HINT,
     };
     let mut text = format!(
         "{}: {}",
