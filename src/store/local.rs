@@ -308,7 +308,11 @@ impl Inner {
 
     /// Learns what others have committed since.
     fn refresh(&self) -> Result<Arc<State>> {
-        let mark = self.marked()?;
+        self.refresh_from(self.marked()?)
+    }
+
+    /// Learns what others have committed since, given the mark, which must have been read before.
+    fn refresh_from(&self, mark: Position) -> Result<Arc<State>> {
         let state = self.state();
         let behind = mark.sequence > state.open_segment().sequence;
         if !behind && state.read_on(mark)? != segment::Tail::Closed {
@@ -390,7 +394,7 @@ fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<()> {
         write(layout.config(), CONFIG)?;
     }
     write(layout.format(), FORMAT)?;
-    DurableMark::open(disk, layout.synced())?.raise(state::begin_of(FIRST_SEQUENCE))?;
+    DurableMark::open(disk, layout.synced())?.set(state::begin_of(FIRST_SEQUENCE))?;
     Manifest::new(FIRST_SEQUENCE).publish(disk, &layout.current())
 }
 

@@ -17,6 +17,11 @@ use crate::error::{Error, Result};
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
 const RECORD_BYTES: usize = 32;
 
+/// How often the lock is tried again soon, how soon that is, and how soon it is tried later on.
+const SHORT_TRIES: u32 = 200;
+const SHORT_PAUSE: Duration = Duration::from_micros(10);
+const LONG_PAUSE: Duration = Duration::from_millis(1);
+
 /// A lock file.
 #[derive(Debug)]
 pub(crate) struct LockFile {
@@ -47,7 +52,7 @@ impl LockFile {
     /// Takes the lock, waiting for others at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
         let begun = Instant::now();
-        let mut pause = Duration::from_micros(10);
+        let mut tries = 0;
         loop {
             if let Some(guard) = self.try_acquire()? {
                 return Ok(guard);
@@ -59,8 +64,14 @@ impl LockFile {
                     waited: begun.elapsed(),
                 });
             }
+            // A holder is done within microseconds, unless it rotates or was stopped.
+            let pause = if tries < SHORT_TRIES {
+                SHORT_PAUSE
+            } else {
+                LONG_PAUSE
+            };
             std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(1));
+            tries += 1;
         }
     }
 

@@ -86,7 +86,7 @@ impl Inner {
             logs: state.logs.clone(),
         });
         self.install(Arc::clone(&state));
-        self.note_durable(state::begin_of(sequence))?;
+        self.note_durable(state::begin_of(sequence), mark)?;
         Ok(state)
     }
 

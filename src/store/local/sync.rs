@@ -17,7 +17,9 @@ use crate::store::local::state;
 
 /// How long to wait for another process's sync before syncing without a turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_micros(20);
+/// How soon to look again whether another process is done, and how soon after a while.
+const SHORT_PAUSE: Duration = Duration::from_micros(20);
+const LONG_PAUSE: Duration = Duration::from_micros(200);
 
 impl Inner {
     /// Waits until everything up to a place is on disk.
@@ -27,7 +29,7 @@ impl Inner {
             if self.durable_position() >= target {
                 return Ok(());
             }
-            let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+            let syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
             if self.durable_position() >= target {
                 return Ok(());
             }
@@ -43,11 +45,12 @@ impl Inner {
                 return Ok(());
             }
             if turn.is_some() || begun.elapsed() > TURN_TIMEOUT {
-                self.sync_written()?;
+                self.sync_written(marked)?;
                 continue;
             }
-            drop(_syncing);
-            std::thread::sleep(PAUSE);
+            drop(syncing);
+            let early = begun.elapsed() < Duration::from_millis(1);
+            std::thread::sleep(if early { SHORT_PAUSE } else { LONG_PAUSE });
         }
     }
 
@@ -60,9 +63,9 @@ impl Inner {
     }
 
     /// Syncs the open segment, for everybody.
-    fn sync_written(&self) -> Result<()> {
+    fn sync_written(&self, marked: Position) -> Result<()> {
         // Damage found meanwhile does not matter here: what was written is to be synced all the same.
-        let state = self.refresh().unwrap_or_else(|_| self.state());
+        let state = self.refresh_from(marked).unwrap_or_else(|_| self.state());
         let segment = state.open_segment();
         let covered = match segment.is_vouched() {
             true => segment.end(),
@@ -72,7 +75,7 @@ impl Inner {
         segment
             .sync()
             .map_err(|source| self.died(&segment.path, source))?;
-        self.note_durable(covered)
+        self.note_durable(covered, marked)
     }
 
     /// Gives what this handle knows to be durable.
@@ -85,10 +88,14 @@ impl Inner {
         *durable = (*durable).max(position);
     }
 
-    /// Notes for this handle and for all others what a sync has covered.
-    pub(crate) fn note_durable(&self, position: Position) -> Result<()> {
+    /// Notes for this handle what a sync has covered, and for all others if it is more than the mark
+    /// said.
+    pub(crate) fn note_durable(&self, position: Position, marked: Position) -> Result<()> {
         self.raise_durable(position);
-        self.writable_mark().raise(position)
+        match position > marked {
+            true => self.writable_mark().set(position),
+            false => Ok(()),
+        }
     }
 
     fn writable_mark(&self) -> &DurableMark {

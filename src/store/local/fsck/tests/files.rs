@@ -31,7 +31,7 @@ pub(super) const CASES: &[Case] = &[
                 sequence: 99,
                 offset: 64,
             };
-            mark.raise(position).unwrap();
+            mark.set(position).unwrap();
         },
         expected: &[("manifest-behind", Bad)],
     },
