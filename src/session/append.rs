@@ -32,31 +32,14 @@ pub fn append(
     if entries.is_empty() {
         return Ok(Vec::new());
     }
-    let names = Names::of(pin)?;
     let mut ids = Vec::new();
     repo.commit(durability, &mut |snapshot| {
-        let parent = target(snapshot, &names.head)?;
+        let parent = target(snapshot, &pin.head)?;
         let mut objects = blobs.clone();
         ids = chain(&mut entries, parent, &mut objects)?;
-        plan(snapshot, &names, parent, &ids, objects, now_ms)
+        plan(snapshot, pin, parent, &ids, objects, now_ms)
     })?;
     Ok(ids)
-}
-
-struct Names {
-    head: RefName,
-    tip: RefName,
-    events: RefName,
-}
-
-impl Names {
-    fn of(pin: &Pin) -> Result<Names> {
-        Ok(Names {
-            head: pin.head()?,
-            tip: RefName::of_session(&pin.session, "tip")?,
-            events: RefName::of_session(&pin.session, "events")?,
-        })
-    }
 }
 
 /// Makes an entry of a body, all but its parent, with its long strings lifted.
@@ -110,31 +93,31 @@ fn chain(
 /// Moves the branch and the tip, and closes the run before where the new entries don't extend it.
 fn plan(
     snapshot: &dyn Snapshot,
-    names: &Names,
+    pin: &Pin,
     parent: Option<Id>,
     ids: &[Id],
     objects: Vec<NewObject>,
     now_ms: i64,
 ) -> Result<Transaction> {
-    let tip = target(snapshot, &names.tip)?;
+    let tip = target(snapshot, &pin.tip)?;
     let last = ids.last().copied();
     let mut transaction = Transaction {
         objects,
         refs: vec![
-            update(&names.head, parent, last),
-            update(&names.tip, tip, last),
+            update(&pin.head, parent, last),
+            update(&pin.tip, tip, last),
         ],
         operation: None,
     };
     if let Some(tip) = tip
         && parent != Some(tip)
     {
-        let prior = target(snapshot, &names.events)?;
+        let prior = target(snapshot, &pin.events)?;
         let event = close_run(snapshot, tip, prior, parent, now_ms)?.encode()?;
         let event_id = Some(event.id);
         transaction
             .refs
-            .push(update(&names.events, prior, event_id));
+            .push(update(&pin.events, prior, event_id));
         transaction.objects.push(event);
     }
     Ok(transaction)

@@ -12,16 +12,38 @@ use crate::store::{
 /// A session and a branch of it, both by their exact names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// The session's id.
-    pub session: String,
-    /// The branch's name, without `heads/`.
-    pub branch: String,
+    session: String,
+    branch: String,
+    pub(super) head: RefName,
+    pub(super) tip: RefName,
+    pub(super) events: RefName,
 }
 
 impl Pin {
-    /// Names the branch's ref.
-    pub fn head(&self) -> Result<RefName> {
-        RefName::of_session(&self.session, &format!("heads/{}", self.branch))
+    /// Names a session and a branch of it, which need not exist.
+    pub fn new(session: String, branch: String) -> Result<Pin> {
+        Ok(Pin {
+            head: RefName::of_session(&session, &format!("heads/{branch}"))?,
+            tip: RefName::of_session(&session, "tip")?,
+            events: RefName::of_session(&session, "events")?,
+            session,
+            branch,
+        })
+    }
+
+    /// Gives the session's id.
+    pub fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Gives the branch's name, without `heads/`.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// Gives the branch's ref.
+    pub fn head(&self) -> &RefName {
+        &self.head
     }
 }
 
@@ -84,15 +106,12 @@ impl Request<'_> {
         let mut changes = Transaction::default();
         let session = current.unwrap_or_else(|| self.new_session.clone());
         let active = head_branch(snapshot, &session)?;
-        let pin = Pin {
-            branch: match (self.branch, &active) {
-                (Some(branch), _) => branch.to_owned(),
-                (None, Some(active)) => active.clone(),
-                (None, None) => FIRST_BRANCH.to_owned(),
-            },
-            session,
+        let branch = match (self.branch, &active) {
+            (Some(branch), _) => branch.to_owned(),
+            (None, Some(active)) => active.clone(),
+            (None, None) => FIRST_BRANCH.to_owned(),
         };
-        let head = pin.head()?;
+        let pin = Pin::new(session, branch)?;
         let meta = RefName::of_session(&pin.session, "meta")?;
         if snapshot.reference(&meta)?.is_none() {
             let meta = self.metadata(&pin.session)?;
@@ -102,8 +121,8 @@ impl Request<'_> {
         let session_head = RefName::of_session(&pin.session, "HEAD")?;
         if snapshot.reference(&session_head)?.is_none() {
             // A branch that is asked for in a new session is its first one, and so the active one.
-            create(&mut changes, &pin, "HEAD", RefValue::Symbolic(head))?;
-        } else if snapshot.reference(&head)?.is_none()
+            create(&mut changes, &pin, "HEAD", RefValue::Symbolic(pin.head.clone()))?;
+        } else if snapshot.reference(&pin.head)?.is_none()
             && let (_, Some(entry)) = store::resolve(snapshot, &session_head)?
         {
             let rest = format!("heads/{}", pin.branch);

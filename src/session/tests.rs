@@ -23,7 +23,7 @@ fn add(repo: &Repo, pin: &Pin, texts: &[&str]) -> Vec<Id> {
 }
 
 fn head(repo: &Repo, pin: &Pin) -> Option<Id> {
-    match repo.reference(&pin.head().unwrap()).unwrap() {
+    match repo.reference(pin.head()).unwrap() {
         Some(RefValue::Id(id)) => Some(id),
         _ => None,
     }
@@ -54,7 +54,7 @@ proptest! {
         }
         let snapshot = repo.snapshot().unwrap();
         for (name, path) in &paths {
-            let pinned = Pin { session: "s".to_owned(), branch: (*name).to_owned() };
+            let pinned = Pin::new("s".to_owned(), (*name).to_owned()).unwrap();
             let mut found = repo.path(&head(&repo, &pinned).unwrap()).unwrap();
             found.reverse();
             prop_assert_eq!(&found, path, "{}", name);
@@ -67,8 +67,8 @@ proptest! {
 fn a_first_pin_creates_a_session_and_the_heads() {
     let repo = Repo::in_memory();
     let first = pin(&repo, None, None, 5, "tester").unwrap();
-    assert_eq!(first.session.len(), ID_CHARACTERS);
-    assert_eq!(first.branch, "main");
+    assert_eq!(first.session().len(), ID_CHARACTERS);
+    assert_eq!(first.branch(), "main");
     assert_eq!(pin(&repo, None, None, 6, "tester").unwrap(), first);
     let snapshot = repo.snapshot().unwrap();
     let mut commands = Vec::new();
@@ -79,11 +79,11 @@ fn a_first_pin_creates_a_session_and_the_heads() {
         })
         .unwrap();
     assert_eq!(commands, [("append".to_owned(), 3)]);
-    let meta = RefName::of_session(&first.session, "meta").unwrap();
+    let meta = RefName::of_session(first.session(), "meta").unwrap();
     let Some(RefValue::Id(meta)) = repo.reference(&meta).unwrap() else {
         panic!("a session has metadata");
     };
-    assert_eq!(repo.session(&meta).unwrap().sid, first.session);
+    assert_eq!(repo.session(&meta).unwrap().sid, first.session());
     let ids = add(&repo, &first, &["hello"]);
     assert_eq!(repo.resolve("HEAD").unwrap(), ids[0]);
 }

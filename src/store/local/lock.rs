@@ -8,6 +8,7 @@
 //! The kernel drops the lock of a dead process, so no lock is ever stale. Nothing here is synced: after
 //! a power cut the content may be anything, which costs a reload, never correctness.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -119,7 +120,8 @@ impl LockFile {
     }
 
     fn write(&self, process: u32, generation: u64) -> Result<()> {
-        let record = format!("{process:>10} {generation:>20}\n");
+        let mut record = String::with_capacity(RECORD_BYTES);
+        let _ = writeln!(record, "{process:>10} {generation:>20}");
         debug_assert_eq!(record.len(), RECORD_BYTES);
         self.file
             .write_all_at(record.as_bytes(), 0)
