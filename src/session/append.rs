@@ -103,10 +103,7 @@ fn plan(
     let last = ids.last().copied();
     let mut transaction = Transaction {
         objects,
-        refs: vec![
-            update(&pin.head, parent, last),
-            update(&pin.tip, tip, last),
-        ],
+        refs: vec![update(&pin.head, parent, last), update(&pin.tip, tip, last)],
         operation: None,
     };
     if let Some(tip) = tip
@@ -115,9 +112,7 @@ fn plan(
         let prior = target(snapshot, &pin.events)?;
         let event = close_run(snapshot, tip, prior, parent, now_ms)?.encode()?;
         let event_id = Some(event.id);
-        transaction
-            .refs
-            .push(update(&pin.events, prior, event_id));
+        transaction.refs.push(update(&pin.events, prior, event_id));
         transaction.objects.push(event);
     }
     Ok(transaction)

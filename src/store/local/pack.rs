@@ -186,10 +186,20 @@ impl Pack {
 
     /// Reads an object, from the block that the cursor used last if it is there.
     pub(crate) fn read_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
+        let stored = self.find_with(row, cursor)?;
+        match Id::of(stored.kind, &stored.content) == self.index.id(row)? {
+            true => Ok(stored),
+            false => Err(self.not_held(row, &self.index.position(row)?)),
+        }
+    }
+
+    /// Finds an object as [`read_with`](Pack::read_with) does, but leaves it to the caller to check it
+    /// against its id.
+    pub(crate) fn find_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
         let position = self.index.position(row)?;
         let key = (self.info.id, position.block);
         let raw = cursor.block(key, || self.load(position.block))?;
-        let span = self.span(raw, row, &position)?;
+        let span = self.span_unchecked(raw, row, &position)?;
         Ok(Stored {
             kind: span.kind,
             content: Content::part(Arc::clone(raw), span.content),
@@ -230,13 +240,27 @@ impl Pack {
 
     /// Finds an object in its block's raw content and checks it against index and id.
     fn span(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
-        let id = self.index.id(row)?;
+        let span = self.span_unchecked(raw, row, position)?;
+        match span.id(raw) == self.index.id(row)? {
+            true => Ok(span),
+            false => Err(self.not_held(row, position)),
+        }
+    }
+
+    /// Finds an object in its block's raw content and checks it against the index.
+    fn span_unchecked(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
         Span::at(raw, position.offset as usize)
-            .filter(|span| span.kind == position.kind && span.id(raw) == id)
-            .ok_or_else(|| {
-                let why = format!("block {} does not hold object {id}", position.block);
-                Error::corrupt(&self.path, None, why)
-            })
+            .filter(|span| span.kind == position.kind)
+            .ok_or_else(|| self.not_held(row, position))
+    }
+
+    fn not_held(&self, row: u32, position: &Position) -> Error {
+        let name = self
+            .index
+            .id(row)
+            .map_or(format!("of row {row}"), |id| id.to_string());
+        let why = format!("block {} does not hold object {name}", position.block);
+        Error::corrupt(&self.path, None, why)
     }
 
     fn load(&self, block: u32) -> Result<Vec<u8>> {

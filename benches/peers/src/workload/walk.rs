@@ -1,6 +1,7 @@
 //! Reading a long conversation from its end to its beginning.
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -19,8 +20,6 @@ use crate::sample;
 
 /// How long a message is.
 pub const MESSAGE_BYTES: usize = 700;
-/// How many ids a walk asks for at a time.
-const BATCH: usize = 4096;
 /// What ids alone must reach.
 const IDS_PER_SECOND_MIN: f64 = 1e6;
 
@@ -145,27 +144,15 @@ impl World {
 
 /// Reads every entry from `tip` to the root and gives their number.
 pub fn walk(snapshot: &dyn Snapshot, tip: Id, decode: bool) -> Result<usize> {
-    let mut walked = 0;
-    let mut from = tip;
-    loop {
-        // The last of a batch is the first of the next.
-        let ids = snapshot.path(&from, BATCH)?;
-        let is_last = ids.len() < BATCH;
-        let (last, all_but_last) = ids.split_last().ok_or("an empty path")?;
-        from = *last;
-        for id in if is_last { &ids } else { all_but_last } {
-            let stored = snapshot.get(id)?.ok_or("an entry is missing")?;
-            if decode {
-                black_box(Entry::decode(&stored.content)?);
-            } else {
-                black_box(&stored);
-            }
-            walked += 1;
+    let mut count = 0;
+    snapshot.read_path(&tip, &mut |_, stored| {
+        if decode {
+            black_box(Entry::decode(&stored.content)?);
         }
-        if is_last {
-            return Ok(walked);
-        }
-    }
+        count += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(count)
 }
 
 fn query(connection: &Connection, tip: Id, parse: bool) -> Result<usize> {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::cache::Cursor;
 use crate::store::local::pack::PathEnd;
-use crate::store::{Snapshot, Visit};
+use crate::store::{Snapshot, Stored, Visit};
 
 /// How many steps a walk looks ahead at the most.
 const ROWS_MAX: usize = 1 << 12;
@@ -19,7 +19,7 @@ const ROWS_MAX: usize = 1 << 12;
 const SHORT_WALK: usize = 256;
 /// How many objects the thread hands over at once, and how often it may be ahead.
 const AHEAD_BATCH: usize = 128;
-const AHEAD_BATCHES: usize = 8;
+const AHEAD_BATCHES: usize = 2;
 
 impl LocalSnapshot {
     /// Follows first parents from an object (included), up to `limit` ids.
@@ -50,19 +50,20 @@ impl LocalSnapshot {
     pub(super) fn walk_objects(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut count = 0;
         let mut rest = None;
-        self.read_along(from, &mut |id, stored| {
+        self.find_along(from, &mut |id, stored| {
             if count == SHORT_WALK {
                 rest = Some(*id);
                 return Ok(ControlFlow::Break(()));
             }
             count += 1;
+            self.check(id, stored)?;
             visit(id, stored)
         })?;
         rest.map_or(Ok(()), |id| self.read_ahead(&id, visit))
     }
 
-    /// Reads the objects along first parents, in this thread.
-    fn read_along(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
+    /// Finds the objects along first parents, unchecked.
+    fn find_along(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut cursor = Cursor::new(&self.inner.cache);
         let mut next = Some(*from);
         let mut rows_max = 16;
@@ -79,7 +80,7 @@ impl LocalSnapshot {
             rows_max = (rows_max * 4).min(ROWS_MAX);
             for row in rows {
                 id = pack.id(row)?;
-                let stored = pack.read_with(row, &mut cursor)?;
+                let stored = pack.find_with(row, &mut cursor)?;
                 if visit(&id, &stored)?.is_break() {
                     return Ok(());
                 }
@@ -92,31 +93,44 @@ impl LocalSnapshot {
         Ok(())
     }
 
+    /// Checks an object against its id.
+    fn check(&self, id: &Id, stored: &Stored) -> Result<()> {
+        if Id::of(stored.kind, &stored.content) == *id {
+            return Ok(());
+        }
+        // Reading it alone says in which file it is damaged.
+        self.get(id).and(Err(Error::ObjectMissing { id: *id }))
+    }
+
     /// Reads along first parents in a thread, while the caller is busy with what was read.
+    ///
+    /// Whoever has the time checks the objects against their ids: the thread where the caller does not
+    /// keep up, the caller where it waits.
     fn read_ahead(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let (sender, receiver) = mpsc::sync_channel(AHEAD_BATCHES);
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 let mut batch = Vec::with_capacity(AHEAD_BATCH);
-                let walked = self.read_along(from, &mut |id, stored| {
+                let walked = self.find_along(from, &mut |id, stored| {
                     batch.push((*id, stored.clone()));
-                    let full = batch.len() == AHEAD_BATCH;
-                    let gone = full && sender.send(Ok(std::mem::take(&mut batch))).is_err();
-                    Ok(if gone {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    })
+                    match batch.len() == AHEAD_BATCH {
+                        true => self.hand_over(&sender, std::mem::take(&mut batch)),
+                        false => Ok(ControlFlow::Continue(())),
+                    }
                 });
-                // Where nobody listens any more, nothing is missed.
-                let _ = sender.send(Ok(batch));
+                let walked = walked.and_then(|()| self.hand_over(&sender, batch).map(drop));
                 if let Err(error) = walked {
+                    // Where nobody listens any more, nothing is missed.
                     let _ = sender.send(Err(error));
                 }
             });
             for batch in receiver {
-                for (id, stored) in batch? {
-                    if visit(&id, &stored)?.is_break() {
+                let Batch { objects, checked } = batch?;
+                for (id, stored) in &objects {
+                    if !checked {
+                        self.check(id, stored)?;
+                    }
+                    if visit(id, stored)?.is_break() {
                         return Ok(());
                     }
                 }
@@ -124,4 +138,41 @@ impl LocalSnapshot {
             Ok(())
         })
     }
+
+    /// Gives a batch to the caller: at once where it waits for one, else checked.
+    fn hand_over(
+        &self,
+        sender: &mpsc::SyncSender<Result<Batch>>,
+        objects: Vec<(Id, Stored)>,
+    ) -> Result<ControlFlow<()>> {
+        let gone = match sender.try_send(Ok(Batch {
+            objects,
+            checked: false,
+        })) {
+            Ok(()) => false,
+            Err(mpsc::TrySendError::Full(Ok(Batch { objects, .. }))) => {
+                objects
+                    .iter()
+                    .try_for_each(|(id, stored)| self.check(id, stored))?;
+                sender
+                    .send(Ok(Batch {
+                        objects,
+                        checked: true,
+                    }))
+                    .is_err()
+            }
+            Err(_) => true,
+        };
+        Ok(if gone {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    }
+}
+
+/// Objects on their way from the thread to the caller.
+struct Batch {
+    objects: Vec<(Id, Stored)>,
+    checked: bool,
 }
