@@ -120,12 +120,14 @@ impl Store for MemoryStore {
         }
         let mut content = Vec::new();
         let found = source
-            .take(bytes)
+            .take(bytes + 1)
             .read_to_end(&mut content)
             .map_err(Error::io("read", "the blob"))?;
-        if (found as u64) < bytes {
-            let end = std::io::ErrorKind::UnexpectedEof.into();
-            return Err(Error::io("read", "the blob")(end));
+        if found as u64 != bytes {
+            return Err(Error::InvalidObject {
+                kind: Kind::Blob.name(),
+                why: format!("expected {bytes} bytes, the source gave another number"),
+            });
         }
         let blob = NewObject::blob(content)?;
         self.put_alone(&blob)?;

@@ -14,7 +14,7 @@ pub struct Transaction {
     pub objects: Vec<NewObject>,
     /// The ref updates, each name at most once.
     pub refs: Vec<RefUpdate>,
-    /// What the operations log says of it; `None` for a plain append.
+    /// What the operations log says of it, if it moves a ref; `None` for a plain append.
     pub operation: Option<Operation>,
 }
 
@@ -86,7 +86,12 @@ impl Transaction {
             .map(|object| (object.id, object.kind))
             .collect();
         self.check_links(snapshot, &new)?;
-        self.moves(snapshot, &new)
+        let moves = self.moves(snapshot, &new)?;
+        if moves.is_empty() {
+            // The operations log is of moves: what moved no ref is not in it.
+            self.operation = None;
+        }
+        Ok(moves)
     }
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
@@ -150,6 +155,19 @@ impl Transaction {
         }
         Ok(moves)
     }
+}
+
+/// Checks that all links of an object lead to objects that the snapshot has.
+pub(crate) fn check_links(object: &NewObject, snapshot: &dyn Snapshot) -> Result<()> {
+    for (target, kind) in object.links.iter().zip(snapshot.kinds(&object.links)?) {
+        if kind.is_none() {
+            return Err(Error::Dangling {
+                from: object.id.to_string(),
+                target: *target,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn check_expected(update: &RefUpdate, found: Option<&RefValue>) -> Result<()> {

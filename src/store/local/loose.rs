@@ -174,7 +174,7 @@ impl Loose {
         let Some((path, file)) = self.open(id)? else {
             return Ok(None);
         };
-        let (kind, content) = read_whole(&*file).map_err(|why| Error::corrupt(&path, None, why))?;
+        let (kind, content) = read_whole(&*file).map_err(|error| unreadable(&path, error))?;
         if Id::of(kind, &content) != *id {
             return Err(Error::corrupt(
                 path,
@@ -194,8 +194,7 @@ impl Loose {
             return Ok(None);
         };
         let kind = begin(&*file).map(|(kind, _, _)| kind);
-        kind.map(Some)
-            .map_err(|why| Error::corrupt(path, None, why))
+        kind.map(Some).map_err(|error| unreadable(&path, error))
     }
 
     fn open(&self, id: &Id) -> Result<Option<(PathBuf, Box<dyn DiskFile>)>> {
@@ -257,29 +256,35 @@ impl Loose {
 
 type Frame<'a> = zstd::stream::read::Decoder<'static, io::BufReader<disk::Reader<'a>>>;
 
+/// Tells a disk that failed from a file that is damaged.
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(_) => Error::io("read", path)(error),
+        None => Error::corrupt(path, None, error.to_string()),
+    }
+}
+
 /// Reads the header, and gives the rest of the frame.
-fn begin(file: &dyn DiskFile) -> Result<(Kind, u64, Frame<'_>), String> {
-    let mut frame = zstd::stream::read::Decoder::new(disk::Reader::new(file))
-        .map_err(|error| error.to_string())?;
+fn begin(file: &dyn DiskFile) -> io::Result<(Kind, u64, Frame<'_>)> {
+    let mut frame = zstd::stream::read::Decoder::new(disk::Reader::new(file))?;
     let mut header = Vec::with_capacity(HEADER_BYTES_MAX);
     loop {
         let mut byte = [0];
-        frame
-            .read_exact(&mut byte)
-            .map_err(|error| error.to_string())?;
+        frame.read_exact(&mut byte)?;
         if byte[0] == 0 {
             break;
         }
         header.push(byte[0]);
         if header.len() == HEADER_BYTES_MAX {
-            return Err("it has no object header".to_owned());
+            return Err(io::Error::other("it has no object header"));
         }
     }
-    let (kind, bytes) = parse_header(&header).ok_or("its object header is not one")?;
+    let (kind, bytes) =
+        parse_header(&header).ok_or_else(|| io::Error::other("its object header is not one"))?;
     if bytes > OBJECT_BYTES_MAX {
-        return Err(format!(
+        return Err(io::Error::other(format!(
             "it claims {bytes} bytes, more than an object may have"
-        ));
+        )));
     }
     Ok((kind, bytes, frame))
 }
@@ -290,17 +295,14 @@ fn parse_header(header: &[u8]) -> Option<(Kind, u64)> {
 }
 
 /// Reads the whole frame, growing with what is there and not with what is claimed.
-fn read_whole(file: &dyn DiskFile) -> Result<(Kind, Vec<u8>), String> {
+fn read_whole(file: &dyn DiskFile) -> io::Result<(Kind, Vec<u8>)> {
     let (kind, bytes, frame) = begin(file)?;
     let mut content = Vec::new();
-    frame
-        .take(bytes + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| error.to_string())?;
+    frame.take(bytes + 1).read_to_end(&mut content)?;
     if content.len() as u64 != bytes {
-        return Err(format!(
+        return Err(io::Error::other(format!(
             "it claims {bytes} bytes of content and has another number"
-        ));
+        )));
     }
     Ok((kind, content))
 }

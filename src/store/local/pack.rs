@@ -107,7 +107,8 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    /// Opens a pack: maps its index. The other files are mapped when they are first needed.
+    /// Opens a pack: maps its index and its objects, which are read from then on even if a repack
+    /// removes the files. The graph is mapped when it is first needed.
     pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, info: &PackInfo) -> Result<Pack> {
         let index_path = PackFile::Index.path(dir, &info.id);
         let index = Index::open(
@@ -124,7 +125,7 @@ impl Pack {
                 format!("it has {} objects, expected {}", index.len(), info.objects),
             ));
         }
-        Ok(Pack {
+        let pack = Pack {
             disk,
             dir: dir.to_owned(),
             path: PackFile::Pack.path(dir, &info.id),
@@ -134,7 +135,12 @@ impl Pack {
             stored_graph: OnceLock::new(),
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
-        })
+        };
+        match pack.mapping() {
+            Err(error) if error.is_not_found() => Err(error),
+            // Damage is reported by whoever reads an object.
+            _ => Ok(pack),
+        }
     }
 
     /// Gives what the manifest says of it.

@@ -132,26 +132,36 @@ impl State {
 
     /// Reads the open segment on, and refuses damage to what was once durable.
     ///
-    /// `mark` must have been read before: what it vouches for was written by then.
-    pub(crate) fn read_on(&self, mark: Position) -> Result<Tail> {
+    /// `mark` must have been read before: what it vouches for was written by then. It may be older
+    /// than what was once durable, so whoever is about to write looks behind a clean end too.
+    pub(crate) fn read_on(&self, mark: Position, about_to_write: bool) -> Result<Tail> {
         let segment = self.open_segment();
         let marked = if mark.sequence == segment.sequence {
             mark.offset
         } else {
             0
         };
-        let tail = segment.read_on(marked, u64::MAX)?;
-        let end = segment.end().offset;
-        let mut claim = marked;
-        if tail == Tail::Torn || (tail == Tail::Clean && marked == 0) {
-            claim = claim.max(segment.claim_of_survivors()?);
+        let mut end_before = None;
+        loop {
+            let tail = segment.read_on(marked, u64::MAX)?;
+            let end = segment.end().offset;
+            let mut claim = marked;
+            if tail == Tail::Torn || (tail == Tail::Clean && (marked == 0 || about_to_write)) {
+                claim = claim.max(segment.claim_of_survivors()?);
+            }
+            if claim <= end {
+                return Ok(tail);
+            }
+            if end_before == Some(end) {
+                let why = format!(
+                    "the journal is whole up to here, but was on disk up to byte {claim} once"
+                );
+                return Err(Error::corrupt(&segment.path, end, why));
+            }
+            // A group that was being written at the first look is whole by now, if its writer, and
+            // whoever wrote behind it, claims that it is durable.
+            end_before = Some(end);
         }
-        if claim > end {
-            let why =
-                format!("the journal is whole up to here, but was on disk up to byte {claim} once");
-            return Err(Error::corrupt(&segment.path, end, why));
-        }
-        Ok(tail)
     }
 
     /// Gives all refs as the first `segments` segments leave them, the last one up to `end`.
