@@ -37,13 +37,13 @@ impl Inner {
             }
             let mark = self.writable_mark();
             // A mark that cannot be read or locked costs a sync; the transaction stands without it.
-            let turn = mark.try_turn().ok().flatten();
+            let turn = mark.try_turn();
             let marked = mark.get().unwrap_or_default();
             if marked >= target {
                 self.raise_durable(marked);
                 return Ok(());
             }
-            if turn.is_some() || begun.elapsed() > TURN_TIMEOUT {
+            if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
                 return self.sync_written();
             }
             drop(_syncing);
