@@ -76,10 +76,12 @@ pub struct RefMove {
 impl Transaction {
     /// Drops objects that the snapshot has, checks the rest, and gives the moves to make.
     ///
-    /// No link or ref may point to an object that is neither in the snapshot nor in the transaction,
+    /// Every object must hash to its id: one that does not would make the whole journal behind it
+    /// unreadable. No link or ref may point to an object that is neither in the snapshot nor in the transaction,
     /// every ref must be where it is expected, and a branch must point to an entry.
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
         self.drop_known(snapshot)?;
+        self.check_ids()?;
         let new: HashMap<Id, Kind> = self
             .objects
             .iter()
@@ -104,6 +106,18 @@ impl Transaction {
             place += 1;
             keep
         });
+        Ok(())
+    }
+
+    fn check_ids(&self) -> Result<()> {
+        for object in &self.objects {
+            if Id::of(object.kind, &object.content) != object.id {
+                return Err(Error::InvalidObject {
+                    kind: object.kind.name(),
+                    why: format!("{} is not the hash of its content", object.id),
+                });
+            }
+        }
         Ok(())
     }
 

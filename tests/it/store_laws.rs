@@ -21,7 +21,8 @@ use crate::support::{append, branch, init, message, ref_name, target, texts, upd
 
 type Law = fn(&dyn Store);
 
-const LAWS: [(&str, Law); 13] = [
+const LAWS: [(&str, Law); 14] = [
+    ("ids are hashes", false_ids_are_refused),
     (
         "refs move by comparing and swapping",
         refs::refs_compare_and_swap,
@@ -75,6 +76,22 @@ fn symbolic(name: &str, to: &str) -> RefUpdate {
 
 fn put(store: &dyn Store, objects: &[NewObject], refs: &[RefUpdate]) -> Result<(), Error> {
     commit(store, Durability::Full, objects, refs)
+}
+
+fn false_ids_are_refused(store: &dyn Store) {
+    for mut forged in [message("one", vec![]), large(1)] {
+        forged.id = message("another", vec![]).id;
+        let refs = [update(ref_name("notes/forged"), forged.id)];
+        let found = put(store, std::slice::from_ref(&forged), &refs);
+        assert!(
+            matches!(found, Err(Error::InvalidObject { .. })),
+            "{found:?}"
+        );
+        let alone = store.put_alone(&forged);
+        assert!(alone.is_err(), "{alone:?}");
+    }
+    append(store, "main", "second").unwrap();
+    assert_eq!(texts(store, "main").unwrap(), ["first", "second"]);
 }
 
 fn nothing_dangles(store: &dyn Store) {

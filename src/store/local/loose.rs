@@ -50,7 +50,11 @@ impl Loose {
             return self.vouch(id);
         }
         let stored = self.put_stream(kind, &mut &content[..], content.len() as u64)?;
-        debug_assert_eq!(stored, *id);
+        if stored != *id {
+            let why = format!("{id} is not the hash of its content");
+            let kind = kind.name();
+            return Err(Error::InvalidObject { kind, why });
+        }
         Ok(())
     }
 
