@@ -10,7 +10,7 @@ use sapwood::store::{Durability, Expected, RefUpdate, RefValue, Snapshot, Store,
 use super::picture::{Picture, operations};
 use super::{long, operation};
 use crate::sim::{Policy, SimDisk};
-use crate::support::{branch, init, message, open, target, text_of};
+use crate::support::{append, branch, init, message, open, target, text_of, texts};
 
 const BRANCHES: [&str; 4] = ["main", "The Architect", "a/b", "a"];
 
@@ -190,6 +190,53 @@ impl Run {
             Some(open(&self.disk).unwrap()),
         ];
     }
+}
+
+/// Commits a message to a branch, while another handle is faster.
+fn commit_outrun(expected: fn(Option<sapwood::Id>) -> Expected) -> (SimDisk, Result<(), Error>) {
+    let disk = SimDisk::new(1);
+    let store = init(&disk).unwrap();
+    let other = open(&disk).unwrap();
+    append(&store, "main", "before").unwrap();
+    let first = target(&*store.snapshot().unwrap(), &branch("main")).unwrap();
+    let mut plans = 0;
+    let done = store.commit(Durability::Full, &mut |snapshot| {
+        plans += 1;
+        if plans == 1 {
+            append(&other, "main", "faster").unwrap();
+        }
+        let tip = target(snapshot, &branch("main"))?;
+        let entry = message("slower", tip.into_iter().collect());
+        Ok(Transaction {
+            refs: vec![RefUpdate {
+                name: branch("main"),
+                expected: expected(first),
+                new: Some(RefValue::Id(entry.id)),
+            }],
+            objects: vec![entry],
+            operation: None,
+        })
+    });
+    assert_eq!(plans, 2);
+    (disk, done)
+}
+
+#[test]
+fn a_plan_that_was_outrun_is_made_again() {
+    let (disk, done) = commit_outrun(|_| Expected::Any);
+    done.unwrap();
+    let found = texts(&open(&disk).unwrap(), "main").unwrap();
+    assert_eq!(found, ["before", "faster", "slower"]);
+}
+
+#[test]
+fn a_ref_that_somebody_moved_meanwhile_is_a_conflict() {
+    let (disk, done) =
+        commit_outrun(|first| first.map_or(Expected::Missing, |id| Expected::Is(RefValue::Id(id))));
+    assert!(matches!(done, Err(Error::RefConflict { .. })), "{done:?}");
+    let store = open(&disk).unwrap();
+    assert_eq!(texts(&store, "main").unwrap(), ["before", "faster"]);
+    append(&store, "main", "after").unwrap();
 }
 
 #[test]

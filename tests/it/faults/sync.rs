@@ -95,6 +95,24 @@ fn a_lone_object_does_not_vouch_for_a_link_that_a_failed_sync_lost() {
 }
 
 #[test]
+fn who_has_not_written_to_a_segment_does_not_vouch_for_it() {
+    let disk = SimDisk::new(1);
+    let slow = init(&disk).unwrap();
+    append_with(&slow, "main", "one", Durability::Relaxed).unwrap();
+    let failed = open(&disk).unwrap();
+    failed.pack_refs().unwrap();
+    disk.fail_when(syncs_segment, Fault::SyncFails);
+    append(&failed, "main", "two").unwrap_err();
+    // The slow one finds the new segment on its way to sync what it wrote to the old one.
+    disk.write(super::file("objects/journal/synced"), []);
+    slow.sync().unwrap();
+    append(&open(&disk).unwrap(), "main", "three").unwrap();
+    let disk = disk.crash(Policy::LoseUnsynced);
+    let found = texts(&open(&disk).unwrap(), "main").unwrap();
+    assert_eq!(found, ["one", "two", "three"]);
+}
+
+#[test]
 fn a_sync_that_finds_the_disk_full_is_a_failed_sync() {
     let disk = SimDisk::new(1);
     let store = init(&disk).unwrap();

@@ -80,6 +80,31 @@ fn eight_threads_on_one_handle_lose_nothing_and_keep_their_order_relaxed() {
 }
 
 #[test]
+fn eight_threads_on_one_branch_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(".sapwood");
+    let stores: Vec<LocalStore> = (0..4).map(|_| open(&path)).collect();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let store = &stores[thread % stores.len()];
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let text = format!("{thread}: {number:02}");
+                    append_with(store, "shared", &text, Durability::Full).unwrap();
+                }
+            });
+        }
+    });
+    let found = texts(&stores[0], "shared").unwrap();
+    assert_eq!(found.len(), THREADS * 20);
+    for thread in 0..THREADS {
+        let own = |text: &&String| text.starts_with(&format!("{thread}:"));
+        let own: Vec<&String> = found.iter().filter(own).collect();
+        assert!(own.len() == 20 && own.is_sorted(), "{own:?}");
+    }
+}
+
+#[test]
 fn eight_threads_on_four_handles_lose_nothing_and_keep_their_order() {
     run(Durability::Full, 4);
     run(Durability::Relaxed, 4);
