@@ -52,7 +52,7 @@ use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
-use crate::store::{Durability, Snapshot, Store, Topology, Transaction};
+use crate::store::{Durability, Snapshot, Store, Topology, Transaction, transaction};
 use cache::BlockCache;
 use durable::{DurableMark, Position};
 use housekeeper::Housekeeper;
@@ -160,8 +160,11 @@ impl LocalStore {
         if !existed {
             lay_out(&*disk, &layout, &options)?;
         }
-        let generation = guard.generation;
-        guard.release(generation)?;
+        // A holder that died left work to the next writer, which this is not: the record stays.
+        if !existed || !guard.holder_died {
+            let generation = guard.generation;
+            guard.release(generation)?;
+        }
         Ok((LocalStore::open(disk, path, options)?, existed))
     }
 
@@ -247,19 +250,14 @@ impl Store for LocalStore {
 
     fn put_alone(&self, object: &NewObject) -> Result<()> {
         self.inner.check_writable()?;
-        let snapshot = self.inner.snapshot()?;
-        for (target, kind) in object.links.iter().zip(snapshot.kinds(&object.links)?) {
-            if kind.is_none() {
-                return Err(Error::Dangling {
-                    from: object.id.to_string(),
-                    target: *target,
-                });
-            }
+        if !object.links.is_empty() {
+            // An empty transaction, so that what the links rely on is vouched for and durable.
+            let target = self.inner.commit(&mut |snapshot| {
+                transaction::check_links(object, snapshot)?;
+                Ok(Transaction::default())
+            })?;
+            self.inner.wait_durable(target)?;
         }
-        for id in snapshot.loose_seen() {
-            self.inner.loose.vouch(&id)?;
-        }
-        self.inner.wait_durable(snapshot.position())?;
         self.inner
             .loose
             .put(&object.id, object.kind, &object.content)
@@ -315,7 +313,8 @@ impl Inner {
     fn refresh_from(&self, mark: Position) -> Result<Arc<State>> {
         let state = self.state();
         let behind = mark.sequence > state.open_segment().sequence;
-        if !behind && state.read_on(mark)? != segment::Tail::Closed {
+        // Behind a torn tail too, somebody may have begun the next segment.
+        if !behind && state.read_on(mark, false)? == segment::Tail::Clean {
             return Ok(state);
         }
         let state = self.reload()?;
@@ -327,7 +326,7 @@ impl Inner {
             );
             return Err(Error::corrupt(self.layout.current(), None, why));
         }
-        state.read_on(self.marked()?)?;
+        state.read_on(self.marked()?, false)?;
         Ok(state)
     }
 

@@ -14,7 +14,7 @@ pub struct Transaction {
     pub objects: Vec<NewObject>,
     /// The ref updates, each name at most once.
     pub refs: Vec<RefUpdate>,
-    /// What the operations log says of it; `None` for a plain append.
+    /// What the operations log says of it, if it moves a ref; `None` for a plain append.
     pub operation: Option<Operation>,
 }
 
@@ -76,17 +76,24 @@ pub struct RefMove {
 impl Transaction {
     /// Drops objects that the snapshot has, checks the rest, and gives the moves to make.
     ///
-    /// No link or ref may point to an object that is neither in the snapshot nor in the transaction,
+    /// Every object must hash to its id: one that does not would make the whole journal behind it
+    /// unreadable. No link or ref may point to an object that is neither in the snapshot nor in the transaction,
     /// every ref must be where it is expected, and a branch must point to an entry.
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
         self.drop_known(snapshot)?;
+        self.check_ids()?;
         let new: HashMap<Id, Kind> = self
             .objects
             .iter()
             .map(|object| (object.id, object.kind))
             .collect();
         self.check_links(snapshot, &new)?;
-        self.moves(snapshot, &new)
+        let moves = self.moves(snapshot, &new)?;
+        if moves.is_empty() {
+            // The operations log is of moves: what moved no ref is not in it.
+            self.operation = None;
+        }
+        Ok(moves)
     }
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
@@ -99,6 +106,18 @@ impl Transaction {
             place += 1;
             keep
         });
+        Ok(())
+    }
+
+    fn check_ids(&self) -> Result<()> {
+        for object in &self.objects {
+            if Id::of(object.kind, &object.content) != object.id {
+                return Err(Error::InvalidObject {
+                    kind: object.kind.name(),
+                    why: format!("{} is not the hash of its content", object.id),
+                });
+            }
+        }
         Ok(())
     }
 
@@ -150,6 +169,19 @@ impl Transaction {
         }
         Ok(moves)
     }
+}
+
+/// Checks that all links of an object lead to objects that the snapshot has.
+pub(crate) fn check_links(object: &NewObject, snapshot: &dyn Snapshot) -> Result<()> {
+    for (target, kind) in object.links.iter().zip(snapshot.kinds(&object.links)?) {
+        if kind.is_none() {
+            return Err(Error::Dangling {
+                from: object.id.to_string(),
+                target: *target,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn check_expected(update: &RefUpdate, found: Option<&RefValue>) -> Result<()> {

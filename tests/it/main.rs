@@ -5,6 +5,9 @@
 
 mod cli;
 mod crash;
+mod damage;
+mod errors;
+mod faults;
 mod format;
 mod frozen;
 mod fsck;
@@ -12,5 +15,6 @@ mod golden;
 mod processes;
 mod sample;
 mod sim;
+mod store_laws;
 mod support;
 mod tidy;

@@ -15,10 +15,10 @@ use sapwood::store::{
 };
 
 /// Where a store stands on a simulated disk.
-pub const ROOT: &str = "/s/.sapwood";
+pub(crate) const ROOT: &str = "/s/.sapwood";
 
 /// Small segments, no thread, no patience: everything happens when the test says so.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         lock_timeout: Duration::ZERO,
         background: false,
@@ -29,17 +29,17 @@ pub fn options() -> Options {
 }
 
 /// Makes a store on a disk, or opens the one that is there.
-pub fn init(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
+pub(crate) fn init(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
     LocalStore::init(Arc::new(disk.clone()), Path::new(ROOT), options()).map(|(store, _)| store)
 }
 
 /// Opens a store on a disk.
-pub fn open(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
+pub(crate) fn open(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
     LocalStore::open(Arc::new(disk.clone()), Path::new(ROOT), options())
 }
 
 /// Opens a store on a disk for reading only.
-pub fn open_read_only(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
+pub(crate) fn open_read_only(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
     let options = Options {
         read_only: true,
         ..options()
@@ -47,17 +47,17 @@ pub fn open_read_only(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore
     LocalStore::open(Arc::new(disk.clone()), Path::new(ROOT), options)
 }
 
-pub fn ref_name(name: &str) -> RefName {
+pub(crate) fn ref_name(name: &str) -> RefName {
     RefName::new(name).unwrap()
 }
 
 /// The ref of a branch of the session `s`.
-pub fn branch(name: &str) -> RefName {
+pub(crate) fn branch(name: &str) -> RefName {
     RefName::of_session("s", &format!("heads/{name}")).unwrap()
 }
 
 /// An entry that says `text`.
-pub fn message(text: &str, parents: Vec<Id>) -> NewObject {
+pub(crate) fn message(text: &str, parents: Vec<Id>) -> NewObject {
     let body = Value::map([
         ("role", Value::from("user")),
         ("content", Value::from(text)),
@@ -75,7 +75,7 @@ pub fn message(text: &str, parents: Vec<Id>) -> NewObject {
 }
 
 /// What a message entry says.
-pub fn text_of(snapshot: &dyn Snapshot, id: &Id) -> Result<String> {
+pub(crate) fn text_of(snapshot: &dyn Snapshot, id: &Id) -> Result<String> {
     let stored = snapshot
         .get(id)?
         .expect("an entry on a path is in the store");
@@ -88,7 +88,7 @@ pub fn text_of(snapshot: &dyn Snapshot, id: &Id) -> Result<String> {
         .to_owned())
 }
 
-pub fn update(name: RefName, value: Id) -> RefUpdate {
+pub(crate) fn update(name: RefName, value: Id) -> RefUpdate {
     RefUpdate {
         name,
         expected: Expected::Any,
@@ -97,7 +97,7 @@ pub fn update(name: RefName, value: Id) -> RefUpdate {
 }
 
 /// Gives the id that a ref holds.
-pub fn target(snapshot: &dyn Snapshot, name: &RefName) -> Result<Option<Id>> {
+pub(crate) fn target(snapshot: &dyn Snapshot, name: &RefName) -> Result<Option<Id>> {
     Ok(match snapshot.reference(name)? {
         Some(RefValue::Id(id)) => Some(id),
         Some(RefValue::Symbolic(_)) => panic!("{name} is symbolic"),
@@ -106,12 +106,12 @@ pub fn target(snapshot: &dyn Snapshot, name: &RefName) -> Result<Option<Id>> {
 }
 
 /// Appends a message to a branch and gives its id.
-pub fn append(store: &dyn Store, name: &str, text: &str) -> Result<Id> {
+pub(crate) fn append(store: &dyn Store, name: &str, text: &str) -> Result<Id> {
     append_with(store, name, text, Durability::Full)
 }
 
 /// Appends a message to a branch and gives its id.
-pub fn append_with(
+pub(crate) fn append_with(
     store: &dyn Store,
     name: &str,
     text: &str,
@@ -133,7 +133,7 @@ pub fn append_with(
 }
 
 /// Reads what a branch says, oldest first.
-pub fn texts(store: &dyn Store, name: &str) -> Result<Vec<String>> {
+pub(crate) fn texts(store: &dyn Store, name: &str) -> Result<Vec<String>> {
     let snapshot = store.snapshot()?;
     let Some(tip) = target(&*snapshot, &branch(name))? else {
         return Ok(Vec::new());

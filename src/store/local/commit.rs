@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::local::durable::Position;
 use crate::store::local::group::NewGroup;
 use crate::store::local::lock::Guard;
@@ -59,11 +59,12 @@ impl Inner {
                 .try_for_each(|RefMove { name, new, .. }| mirrors.write(name, new.as_ref()));
         }
         let end = state.open_segment().end();
+        mirrors.keep_until(end);
         if mirrored.is_ok() {
-            guard.release(state.manifest.generation)?;
+            let _ = guard.release(state.manifest.generation);
         }
-        // Where a mirror could not be written, the lock looks as if its holder had died: the
-        // transaction stands, and the next writer writes the mirrors again.
+        // Where a mirror or the lock's record could not be written, the lock looks as if its holder
+        // had died: the transaction stands, and the next writer writes the mirrors again.
         Ok(end)
     }
 
@@ -94,18 +95,25 @@ impl Inner {
         guard: &Guard<'_>,
         mirrors: &mut Mirrors,
     ) -> Result<Arc<State>> {
+        if guard.holder_died {
+            // Perhaps between giving a manifest its name and making that name durable.
+            let root = self.layout.root();
+            self.disk.sync_dir(root).map_err(Error::io("sync", root))?;
+        }
         let mark = self.marked()?;
         let mut state = self.state();
         if guard.holder_died || guard.generation != state.manifest.generation {
             state = self.reload()?;
         }
-        if state.read_on(mark)? != Tail::Clean {
+        let first_write = !state.open_segment().is_vouched();
+        if state.read_on(mark, first_write)? != Tail::Clean {
             state = self.next_segment(&state, 0)?;
         }
+        let segment = state.open_segment();
+        mirrors.keep_if(!guard.holder_died && segment.end() == mirrors.kept_until());
         if guard.holder_died {
             self.heal(&state, mirrors)?;
         }
-        let segment = state.open_segment();
         let durable = if mark.sequence == segment.sequence {
             mark.offset
         } else {

@@ -50,7 +50,11 @@ impl Loose {
             return self.vouch(id);
         }
         let stored = self.put_stream(kind, &mut &content[..], content.len() as u64)?;
-        debug_assert_eq!(stored, *id);
+        if stored != *id {
+            let why = format!("{id} is not the hash of its content");
+            let kind = kind.name();
+            return Err(Error::InvalidObject { kind, why });
+        }
         Ok(())
     }
 
@@ -174,7 +178,7 @@ impl Loose {
         let Some((path, file)) = self.open(id)? else {
             return Ok(None);
         };
-        let (kind, content) = read_whole(&*file).map_err(|why| Error::corrupt(&path, None, why))?;
+        let (kind, content) = read_whole(&*file).map_err(|error| unreadable(&path, error))?;
         if Id::of(kind, &content) != *id {
             return Err(Error::corrupt(
                 path,
@@ -193,15 +197,13 @@ impl Loose {
         let Some((path, file)) = self.open(id)? else {
             return Ok(None);
         };
-        let corrupt = |why: String| Error::corrupt(&path, None, why);
-        let (kind, bytes, mut frame) = begin(&*file).map_err(corrupt)?;
+        let failed = |error| unreadable(&path, error);
+        let (kind, bytes, mut frame) = begin(&*file).map_err(failed)?;
         let mut hasher = IdHasher::new(kind, bytes);
         let (mut content, mut buffer) = (Vec::new(), vec![0; 1 << 17]);
         let mut copied = 0;
         loop {
-            let count = frame
-                .read(&mut buffer)
-                .map_err(|error| corrupt(error.to_string()))?;
+            let count = frame.read(&mut buffer).map_err(failed)?;
             copied += count as u64;
             if count == 0 || copied > bytes {
                 break;
@@ -212,7 +214,8 @@ impl Loose {
             }
         }
         if copied != bytes || hasher.finish() != *id {
-            return Err(corrupt("its content does not match its name".to_owned()));
+            let why = "its content does not match its name";
+            return Err(Error::corrupt(path, None, why));
         }
         Ok(Some((kind, content)))
     }
@@ -223,8 +226,7 @@ impl Loose {
             return Ok(None);
         };
         let kind = begin(&*file).map(|(kind, _, _)| kind);
-        kind.map(Some)
-            .map_err(|why| Error::corrupt(path, None, why))
+        kind.map(Some).map_err(|error| unreadable(&path, error))
     }
 
     fn open(&self, id: &Id) -> Result<Option<(PathBuf, Box<dyn DiskFile>)>> {
@@ -286,29 +288,35 @@ impl Loose {
 
 type Frame<'a> = zstd::stream::read::Decoder<'static, io::BufReader<disk::Reader<'a>>>;
 
+/// Tells a disk that failed from a file that is damaged.
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(_) => Error::io("read", path)(error),
+        None => Error::corrupt(path, None, error.to_string()),
+    }
+}
+
 /// Reads the header, and gives the rest of the frame.
-fn begin(file: &dyn DiskFile) -> Result<(Kind, u64, Frame<'_>), String> {
-    let mut frame = zstd::stream::read::Decoder::new(disk::Reader::new(file))
-        .map_err(|error| error.to_string())?;
+fn begin(file: &dyn DiskFile) -> io::Result<(Kind, u64, Frame<'_>)> {
+    let mut frame = zstd::stream::read::Decoder::new(disk::Reader::new(file))?;
     let mut header = Vec::with_capacity(HEADER_BYTES_MAX);
     loop {
         let mut byte = [0];
-        frame
-            .read_exact(&mut byte)
-            .map_err(|error| error.to_string())?;
+        frame.read_exact(&mut byte)?;
         if byte[0] == 0 {
             break;
         }
         header.push(byte[0]);
         if header.len() == HEADER_BYTES_MAX {
-            return Err("it has no object header".to_owned());
+            return Err(io::Error::other("it has no object header"));
         }
     }
-    let (kind, bytes) = parse_header(&header).ok_or("its object header is not one")?;
+    let (kind, bytes) =
+        parse_header(&header).ok_or_else(|| io::Error::other("its object header is not one"))?;
     if bytes > OBJECT_BYTES_MAX {
-        return Err(format!(
+        return Err(io::Error::other(format!(
             "it claims {bytes} bytes, more than an object may have"
-        ));
+        )));
     }
     Ok((kind, bytes, frame))
 }
@@ -319,17 +327,14 @@ fn parse_header(header: &[u8]) -> Option<(Kind, u64)> {
 }
 
 /// Reads the whole frame, growing with what is there and not with what is claimed.
-fn read_whole(file: &dyn DiskFile) -> Result<(Kind, Vec<u8>), String> {
+fn read_whole(file: &dyn DiskFile) -> io::Result<(Kind, Vec<u8>)> {
     let (kind, bytes, frame) = begin(file)?;
     let mut content = Vec::new();
-    frame
-        .take(bytes + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| error.to_string())?;
+    frame.take(bytes + 1).read_to_end(&mut content)?;
     if content.len() as u64 != bytes {
-        return Err(format!(
+        return Err(io::Error::other(format!(
             "it claims {bytes} bytes of content and has another number"
-        ));
+        )));
     }
     Ok((kind, content))
 }

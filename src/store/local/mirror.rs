@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
+use crate::store::local::durable::Position;
 use crate::store::local::layout::Layout;
 use crate::store::{RefName, RefValue};
 
@@ -31,6 +32,8 @@ pub(crate) struct Mirrors {
     disk: Arc<dyn Disk>,
     layout: Layout,
     open: HashMap<RefName, (Box<dyn DiskFile>, u64)>,
+    /// The end of the journal up to which the open files are those that have the names.
+    kept_until: Position,
 }
 
 impl Mirrors {
@@ -39,6 +42,25 @@ impl Mirrors {
             disk,
             layout,
             open: HashMap::new(),
+            kept_until: Position::default(),
+        }
+    }
+
+    /// Gives the end of the journal when these mirrors were last written.
+    pub(crate) fn kept_until(&self) -> Position {
+        self.kept_until
+    }
+
+    /// Notes the end of the journal: these mirrors are written up to there.
+    pub(crate) fn keep_until(&mut self, end: Position) {
+        self.kept_until = end;
+    }
+
+    /// Closes the open files unless they still have their names: another process that wrote to the
+    /// journal may have replaced or removed them.
+    pub(crate) fn keep_if(&mut self, unchanged: bool) {
+        if !unchanged {
+            self.open.clear();
         }
     }
 

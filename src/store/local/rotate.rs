@@ -90,13 +90,16 @@ impl Inner {
         Ok(state)
     }
 
-    /// Publishes a manifest. Where that fails, nobody knows which one a crash would leave.
+    /// Publishes a manifest. Where that fails after it got its name, nobody knows which one a crash
+    /// would leave.
     pub(crate) fn publish(&self, manifest: &Manifest) -> Result<()> {
-        manifest
-            .publish(&*self.disk, &self.layout.current())
-            .inspect_err(|_| {
+        let path = self.layout.current();
+        manifest.publish(&*self.disk, &path).inspect_err(|_| {
+            let older = |found: Manifest| found.generation < manifest.generation;
+            if !Manifest::read(&*self.disk, &path).is_ok_and(older) {
                 self.dead.store(true, Ordering::Release);
-            })
+            }
+        })
     }
 
     /// Makes the file of a segment: the spare one where it is long enough.

@@ -77,6 +77,8 @@ impl Inner {
 
     /// Turns the closed segments into a pack, a refs snapshot and a file of operations.
     pub(crate) fn seal(self: &Arc<Inner>) -> Result<()> {
+        // Another process may have sealed what this handle still knows as segments.
+        self.reload()?;
         let state = self.refresh()?;
         let count = state.segments.len() - 1;
         let sealed = &state.segments[..count];

@@ -124,6 +124,16 @@ impl LocalSnapshot {
         }
     }
 
+    /// Gives a snapshot of today, if a newer manifest was published since this one was taken.
+    ///
+    /// It is asked for objects that are not here: a loose file may have moved into a pack that only
+    /// the newer manifest names.
+    fn newer(&self) -> Result<Option<LocalSnapshot>> {
+        let state = self.inner.refresh()?;
+        let moved = state.manifest.generation != self.state.manifest.generation;
+        Ok(moved.then(|| LocalSnapshot::new(Arc::clone(&self.inner), state)))
+    }
+
     fn get_here(&self, id: &Id) -> Result<Option<Stored>> {
         match self.find(id)? {
             Some(Place::Journal(segment, location)) => {
@@ -155,9 +165,13 @@ impl LocalSnapshot {
                     depth = self.topology_in(pack, row)?.depth + 1;
                     break;
                 }
-                Some(_) => self.get_here(&current)?,
+                Some(_) => self.get(&current)?,
                 None if chain.is_empty() => return Ok(None),
-                None => None,
+                None => {
+                    let topology = self.topology(&current)?;
+                    depth = topology.ok_or(Error::ObjectMissing { id: current })?.depth + 1;
+                    break;
+                }
             };
             let topology = topology_of(&stored.ok_or(Error::ObjectMissing { id: current })?)?;
             next = topology.parents.first().copied();
@@ -206,23 +220,32 @@ impl Snapshot for LocalSnapshot {
         if let Some(stored) = self.get_here(id)? {
             return Ok(Some(stored));
         }
-        // A loose file may have moved into a pack that only a newer manifest names.
-        let newer = self.inner.refresh()?;
-        if newer.manifest.generation == self.state.manifest.generation {
-            return Ok(None);
-        }
-        LocalSnapshot::new(Arc::clone(&self.inner), newer).get_here(id)
+        self.newer()?.map_or(Ok(None), |newer| newer.get(id))
     }
 
     fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>> {
-        ids.iter().map(|id| self.kind(id)).collect()
+        let mut kinds: Vec<_> = ids.iter().map(|id| self.kind(id)).collect::<Result<_>>()?;
+        if kinds.contains(&None)
+            && let Some(newer) = self.newer()?
+        {
+            for (id, kind) in ids.iter().zip(&mut kinds) {
+                if kind.is_none() {
+                    *kind = newer.kind(id)?;
+                }
+            }
+            self.loose_seen
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(newer.loose_seen());
+        }
+        Ok(kinds)
     }
 
     fn topology(&self, id: &Id) -> Result<Option<Topology>> {
         match self.find(id)? {
             Some(Place::Pack(pack, row)) => self.topology_in(pack, row).map(Some),
             Some(_) => self.topology_outside_packs(id),
-            None => Ok(None),
+            None => self.newer()?.map_or(Ok(None), |newer| newer.topology(id)),
         }
     }
 
@@ -238,6 +261,11 @@ impl Snapshot for LocalSnapshot {
         }
         for pack in &self.state.packs {
             pack.prefix(prefix, limit, &mut found)?;
+        }
+        if let Some(newer) = self.newer()? {
+            for pack in &newer.state.packs {
+                pack.prefix(prefix, limit, &mut found)?;
+            }
         }
         found.sort_unstable();
         found.dedup();

@@ -132,10 +132,12 @@ impl State {
 
     /// Reads the open segment on, and refuses damage to what was once durable.
     ///
-    /// `mark` must have been read before: what it vouches for was written by then.
-    pub(crate) fn read_on(&self, mark: Position) -> Result<Tail> {
+    /// `mark` must have been read before: what it vouches for was written by then. It may be older
+    /// than what was once durable, so whoever is about to write looks behind a clean end too.
+    pub(crate) fn read_on(&self, mark: Position, about_to_write: bool) -> Result<Tail> {
         let segment = self.open_segment();
-        let (tail, claim) = read_on_and_claim(segment, marked_in(segment, mark), false)?;
+        let marked = marked_in(segment, mark);
+        let (tail, claim) = read_on_and_claim(segment, marked, about_to_write)?;
         let end = segment.end().offset;
         if claim > end {
             let why =

@@ -38,13 +38,14 @@ impl Inner {
                 return Err(self.died(self.layout.root(), source));
             }
             let mark = self.writable_mark();
-            let turn = mark.try_turn()?;
-            let marked = mark.get()?;
+            // A mark that cannot be read or locked costs a sync; the transaction stands without it.
+            let turn = mark.try_turn();
+            let marked = mark.get().unwrap_or_default();
             if marked >= target {
                 self.raise_durable(marked);
                 return Ok(());
             }
-            if turn.is_some() || begun.elapsed() > TURN_TIMEOUT {
+            if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
                 self.sync_written(marked)?;
                 continue;
             }
@@ -56,10 +57,13 @@ impl Inner {
 
     /// Makes everything durable that this handle has seen.
     pub(crate) fn sync(&self) -> Result<()> {
-        if self.options.read_only {
-            return Ok(());
+        let state = self.state();
+        let segment = state.open_segment();
+        // What this handle wrote to a segment before the open one was synced when that was closed.
+        match segment.is_vouched() {
+            true => self.wait_durable(segment.end()),
+            false => Ok(()),
         }
-        self.wait_durable(self.state().open_segment().end())
     }
 
     /// Syncs the open segment, for everybody.
@@ -75,7 +79,9 @@ impl Inner {
         segment
             .sync()
             .map_err(|source| self.died(&segment.path, source))?;
-        self.note_durable(covered, marked)
+        // What is durable stays so where the others cannot be told: they sync for themselves.
+        let _ = self.note_durable(covered, marked);
+        Ok(())
     }
 
     /// Gives what this handle knows to be durable.
