@@ -79,12 +79,7 @@ impl Eq for Value {}
 impl Value {
     /// Makes a map of pairs in this order.
     pub fn map<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
-        Value::Map(
-            pairs
-                .into_iter()
-                .map(|(key, value)| (key.into(), value))
-                .collect(),
-        )
+        Value::Map(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
     /// Reads the text of a JSON number; `None` if it is not one.
@@ -97,10 +92,7 @@ impl Value {
 impl Value {
     /// Finds what a map has under this key.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.as_map()?
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value)
+        self.as_map()?.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// Gives the text of a string.
@@ -199,9 +191,7 @@ impl Value {
             Value::List(items) => items.iter().find_map(|item| item.fault_within(depth - 1)),
             Value::Map(pairs) => match key_twice(pairs) {
                 Some(key) => Some(format!("the key \"{}\" comes twice", key.escape_debug())),
-                None => pairs
-                    .iter()
-                    .find_map(|(_, value)| value.fault_within(depth - 1)),
+                None => pairs.iter().find_map(|(_, value)| value.fault_within(depth - 1)),
             },
         }
     }
@@ -218,9 +208,7 @@ fn key_twice(pairs: &[(String, Value)]) -> Option<&str> {
     }
     let mut keys: Vec<&str> = pairs.iter().map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();
-    keys.windows(2)
-        .find(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0])
+    keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 impl From<&str> for Value {
@@ -291,10 +279,7 @@ mod tests {
         let cases = [
             (nested(DEPTH_MAX + 1), "nested"),
             (Value::Text("x".repeat(LINK_BYTES_MIN)), "not lifted"),
-            (
-                Value::map([("a", Value::Null), ("a", Value::Null)]),
-                "twice",
-            ),
+            (Value::map([("a", Value::Null), ("a", Value::Null)]), "twice"),
             (Value::Float(f64::INFINITY), "another form"),
             (Value::Float(1e300), "another form"),
             (Value::Number("17".into()), "another form"),

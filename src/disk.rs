@@ -6,12 +6,16 @@
 //!
 //! Not here: any knowledge of what the files mean.
 
+mod stream;
+
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+pub use stream::{Reader, Writer};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,54 +142,6 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// Reads a file from the front.
-#[derive(Debug)]
-pub struct Reader<'a> {
-    file: &'a dyn DiskFile,
-    offset: u64,
-}
-
-impl<'a> Reader<'a> {
-    /// Begins at the first byte.
-    pub fn new(file: &'a dyn DiskFile) -> Reader<'a> {
-        Reader { file, offset: 0 }
-    }
-}
-
-impl io::Read for Reader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.offset)?;
-        self.offset += count as u64;
-        Ok(count)
-    }
-}
-
-/// Writes a file from the front.
-#[derive(Debug)]
-pub struct Writer<'a> {
-    file: &'a dyn DiskFile,
-    offset: u64,
-}
-
-impl<'a> Writer<'a> {
-    /// Begins at the first byte.
-    pub fn new(file: &'a dyn DiskFile) -> Writer<'a> {
-        Writer { file, offset: 0 }
-    }
-}
-
-impl io::Write for Writer<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.file.write_at(bytes, self.offset)?;
-        self.offset += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Reads a whole file of at most `bytes_max`.
 pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = disk.open(path, OpenMode::Read)?;
@@ -243,14 +199,8 @@ pub const ASIDE_SUFFIX: &str = ".tmp";
 pub fn aside(disk: &dyn Disk, path: &Path) -> io::Result<std::path::PathBuf> {
     let mut random = [0u8; 8];
     disk.random(&mut random)?;
-    let name = path
-        .file_name()
-        .expect("a file has a name")
-        .to_string_lossy();
-    Ok(path.with_file_name(format!(
-        "{name}.{:016x}{ASIDE_SUFFIX}",
-        u64::from_le_bytes(random)
-    )))
+    let name = path.file_name().expect("a file has a name").to_string_lossy();
+    Ok(path.with_file_name(format!("{name}.{:016x}{ASIDE_SUFFIX}", u64::from_le_bytes(random))))
 }
 
 /// The real file system.
@@ -287,11 +237,7 @@ impl Disk for OsDisk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
-        for found in walkdir::WalkDir::new(dir)
-            .min_depth(1)
-            .max_depth(1)
-            .sort_by_file_name()
-        {
+        for found in walkdir::WalkDir::new(dir).min_depth(1).max_depth(1).sort_by_file_name() {
             let found = found?;
             let Some(name) = found.file_name().to_str() else {
                 continue;
@@ -304,11 +250,7 @@ impl Disk for OsDisk {
                 Err(error) if is_not_found(&error) => continue,
                 Err(error) => return Err(error.into()),
             };
-            entries.push(DirEntry {
-                name: name.to_owned(),
-                is_dir,
-                bytes,
-            });
+            entries.push(DirEntry { name: name.to_owned(), is_dir, bytes });
         }
         Ok(entries)
     }
@@ -377,9 +319,7 @@ impl DiskFile for OsFile {
 }
 
 fn is_not_found(error: &walkdir::Error) -> bool {
-    error
-        .io_error()
-        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+    error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Maps a file into memory.
@@ -423,9 +363,7 @@ fn network_mount(mounts: &str, path: &Path) -> Option<String> {
             best = Some((depth, rest.split(' ').next().unwrap_or_default()));
         }
     }
-    best.map(|(_, kind)| kind)
-        .filter(|kind| NETWORK.contains(kind))
-        .map(str::to_owned)
+    best.map(|(_, kind)| kind).filter(|kind| NETWORK.contains(kind)).map(str::to_owned)
 }
 
 #[cfg(test)]

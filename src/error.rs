@@ -46,7 +46,7 @@ pub enum Error {
     },
 
     /// Bytes that cannot be what was once written.
-    #[error("{} is damaged{}: {why}", path.display(), offset.map_or(String::new(), |at| format!(" at byte {at}")))]
+    #[error("{} is damaged{}: {why}", path.display(), at_byte(*offset))]
     Corrupt {
         /// The damaged file.
         path: PathBuf,
@@ -153,7 +153,11 @@ pub enum Error {
     },
 
     /// Another process holds the lock.
-    #[error("{} is locked by {holder}; gave up after {:.1} s", path.display(), waited.as_secs_f64())]
+    #[error(
+        "{} is locked by {holder}; gave up after {:.1} s",
+        path.display(),
+        waited.as_secs_f64()
+    )]
     LockTimeout {
         /// The lock file.
         path: PathBuf,
@@ -164,7 +168,10 @@ pub enum Error {
     },
 
     /// A sync that failed: whether the transaction is on disk is not known.
-    #[error("syncing {} failed, so it is unknown whether the last transaction is on disk: {source}", path.display())]
+    #[error(
+        "syncing {} failed, so it is unknown whether the last transaction is on disk: {source}",
+        path.display()
+    )]
     OutcomeUnknown {
         /// The file.
         path: PathBuf,
@@ -200,11 +207,7 @@ impl Error {
     /// Wraps what the system said, with what was tried and where.
     pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
-        move |source| Error::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| Error::Io { action, path, source }
     }
 
     /// Reports damage in a file.
@@ -213,15 +216,16 @@ impl Error {
         offset: impl Into<Option<u64>>,
         why: impl Into<String>,
     ) -> Error {
-        Error::Corrupt {
-            path: path.into(),
-            offset: offset.into(),
-            why: why.into(),
-        }
+        Error::Corrupt { path: path.into(), offset: offset.into(), why: why.into() }
     }
 
     /// Says whether this is a file that is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
+}
+
+/// Says where in a file something is, if that is known.
+fn at_byte(offset: Option<u64>) -> String {
+    offset.map_or(String::new(), |at| format!(" at byte {at}"))
 }

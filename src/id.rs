@@ -26,13 +26,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Kind; 5] = [
-        Kind::Blob,
-        Kind::Entry,
-        Kind::Node,
-        Kind::Event,
-        Kind::Session,
-    ];
+    pub const ALL: [Kind; 5] = [Kind::Blob, Kind::Entry, Kind::Node, Kind::Event, Kind::Session];
 
     /// Gives the kind's name as it stands in an object's header.
     pub fn name(self) -> &'static str {
@@ -61,14 +55,11 @@ impl FromStr for Kind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Kind> {
-        Kind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| Error::InvalidName {
-                what: "object kind",
-                name: name.to_owned(),
-                why: "expected one of blob, entry, node, event, session",
-            })
+        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| Error::InvalidName {
+            what: "object kind",
+            name: name.to_owned(),
+            why: "expected one of blob, entry, node, event, session",
+        })
     }
 }
 
@@ -205,11 +196,7 @@ impl FromStr for Prefix {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Prefix> {
-        let invalid = |why| Error::InvalidName {
-            what: "object id",
-            name: text.to_owned(),
-            why,
-        };
+        let invalid = |why| Error::InvalidName { what: "object id", name: text.to_owned(), why };
         if !(Prefix::DIGITS_MIN..=Id::DIGITS).contains(&text.len()) {
             return Err(invalid("expected 4 to 64 hex digits"));
         }
@@ -225,11 +212,7 @@ impl FromStr for Prefix {
             low[place / 2] |= value << shift;
             high[place / 2] = (high[place / 2] & keep) | (value << shift);
         }
-        Ok(Prefix {
-            low: Id(low),
-            high: Id(high),
-            digits: text.len(),
-        })
+        Ok(Prefix { low: Id(low), high: Id(high), digits: text.len() })
     }
 }
 

@@ -106,9 +106,9 @@
 //!
 //! # Layers
 //!
-//! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`]; [`disk`];
-//! [`store`]; [`walk`]; [`repo`]; [`session`]. The library never prints, prompts, or reads the
-//! environment.
+//! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`];
+//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]. The library never prints, prompts, or
+//! reads the environment.
 
 pub mod codec;
 pub mod disk;

@@ -35,19 +35,37 @@ pub const PARENTS_MAX: usize = 65_535;
 pub const LABEL_BYTES_MAX: usize = 255;
 
 /// An object that is encoded, hashed, and ready to be committed.
+///
+/// Only this module makes one, so its id is the hash of its content and its links are all there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewObject {
-    /// Its name.
-    pub id: Id,
-    /// Its kind.
-    pub kind: Kind,
-    /// Its content, without the header.
-    pub content: Vec<u8>,
-    /// Every object it points to.
-    pub links: Vec<Id>,
+    pub(crate) id: Id,
+    pub(crate) kind: Kind,
+    pub(crate) content: Vec<u8>,
+    pub(crate) links: Vec<Id>,
 }
 
 impl NewObject {
+    /// Gives its name.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Gives its kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Gives its content, without the header.
+    pub fn content(&self) -> &[u8] {
+        &self.content
+    }
+
+    /// Gives every object it points to.
+    pub fn links(&self) -> &[Id] {
+        &self.links
+    }
+
     /// Makes a blob of any bytes.
     pub fn blob(content: Vec<u8>) -> Result<NewObject> {
         blob::encode(content)
@@ -66,33 +84,20 @@ impl NewObject {
             Kind::Event => links(Event::decode(&content)?.record()),
             Kind::Session => links(Session::decode(&content)?.record()),
         }?;
-        Ok(NewObject {
-            id: Id::of(kind, &content),
-            kind,
-            content,
-            links,
-        })
+        Ok(NewObject { id: Id::of(kind, &content), kind, content, links })
     }
 
     /// Encodes a record whose fields were checked, and checks the values in it.
     fn of_record(kind: Kind, record: &Record<'_>) -> Result<NewObject> {
         record.check(kind)?;
         let content = cbor::encode(record);
-        Ok(NewObject {
-            id: Id::of(kind, &content),
-            kind,
-            links: record.all_links(),
-            content,
-        })
+        Ok(NewObject { id: Id::of(kind, &content), kind, links: record.all_links(), content })
     }
 }
 
 /// An object of any kind.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "objects are decoded one at a time"
-)]
+#[expect(clippy::large_enum_variant, reason = "objects are decoded one at a time")]
 pub enum Object {
     /// Raw bytes.
     Blob(Vec<u8>),
@@ -181,20 +186,13 @@ pub fn outline(kind: Kind, content: &[u8]) -> Result<Outline> {
             ("sid", Value::Text(_)) => {}
             ("time", Value::Integer(integer)) => time = Some(integer),
             ("parents" | "priors", Value::List(items)) => {
-                let ids = items
-                    .iter()
-                    .map(Value::as_link)
-                    .collect::<Option<Vec<Id>>>();
+                let ids = items.iter().map(Value::as_link).collect::<Option<Vec<Id>>>();
                 parents = ids.ok_or_else(|| invalid(kind, "expected a list of links"))?;
             }
             (key, _) => return Err(invalid(kind, format!("{key} is of the wrong type"))),
         }
     }
-    Ok(Outline {
-        label,
-        parents,
-        time: time.ok_or_else(|| invalid(kind, "time is missing"))?,
-    })
+    Ok(Outline { label, parents, time: time.ok_or_else(|| invalid(kind, "time is missing"))? })
 }
 
 /// Replaces every long string by a link, and adds the blobs that hold them to `blobs`.
@@ -207,9 +205,7 @@ pub fn lift(value: &mut Value, blobs: &mut Vec<NewObject>) -> Result<()> {
             Ok(())
         }
         Value::List(items) => items.iter_mut().try_for_each(|item| lift(item, blobs)),
-        Value::Map(pairs) => pairs
-            .iter_mut()
-            .try_for_each(|(_, value)| lift(value, blobs)),
+        Value::Map(pairs) => pairs.iter_mut().try_for_each(|(_, value)| lift(value, blobs)),
         _ => Ok(()),
     }
 }
@@ -230,9 +226,7 @@ pub fn restore(value: &mut Value, fetch: &mut dyn FnMut(&Id) -> Result<Vec<u8>>)
             Ok(())
         }
         Value::List(items) => items.iter_mut().try_for_each(|item| restore(item, fetch)),
-        Value::Map(pairs) => pairs
-            .iter_mut()
-            .try_for_each(|(_, value)| restore(value, fetch)),
+        Value::Map(pairs) => pairs.iter_mut().try_for_each(|(_, value)| restore(value, fetch)),
         _ => Ok(()),
     }
 }

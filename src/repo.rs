@@ -57,19 +57,13 @@ impl Repo {
 
     /// Opens the store in this directory.
     pub fn open(path: &Path, options: Options) -> Result<Repo> {
-        Ok(Repo::on(Arc::new(LocalStore::open(
-            Arc::new(OsDisk),
-            path,
-            options,
-        )?)))
+        Ok(Repo::on(Arc::new(LocalStore::open(Arc::new(OsDisk), path, options)?)))
     }
 
     /// Finds the nearest directory `.sapwood` from `start` upwards that holds a store.
     pub fn discover(start: &Path) -> Option<PathBuf> {
         let candidates = start.ancestors().map(|above| above.join(STORE_DIR_NAME));
-        candidates
-            .into_iter()
-            .find(|path| LocalStore::is_at(&OsDisk, path))
+        candidates.into_iter().find(|path| LocalStore::is_at(&OsDisk, path))
     }
 
     /// Gives the store itself.

@@ -149,21 +149,27 @@ impl Content {
     /// # Panics
     /// If the range is not within the buffer.
     pub fn part(buffer: Arc<Vec<u8>>, range: Range<usize>) -> Content {
-        assert!(
-            range.start <= range.end && range.end <= buffer.len(),
-            "range within the buffer"
-        );
+        assert!(range.start <= range.end && range.end <= buffer.len(), "range within the buffer");
         Content { buffer, range }
+    }
+}
+
+impl Content {
+    /// Gives the buffer that it is part of.
+    pub(crate) fn buffer(&self) -> &Arc<Vec<u8>> {
+        &self.buffer
+    }
+
+    /// Gives the part of the buffer that it is.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.range.clone()
     }
 }
 
 impl From<Vec<u8>> for Content {
     fn from(bytes: Vec<u8>) -> Content {
         let range = 0..bytes.len();
-        Content {
-            buffer: Arc::new(bytes),
-            range,
-        }
+        Content { buffer: Arc::new(bytes), range }
     }
 }
 

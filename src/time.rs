@@ -35,10 +35,7 @@ pub fn parse(text: &str) -> Option<i64> {
 
 /// Writes a time as `2026-01-31T08:30:00.250Z`; years outside 0 to 9999 as the number they are.
 pub fn format(time_ms: i64) -> String {
-    let (days, within_day) = (
-        time_ms.div_euclid(MS_PER_DAY),
-        time_ms.rem_euclid(MS_PER_DAY),
-    );
+    let (days, within_day) = (time_ms.div_euclid(MS_PER_DAY), time_ms.rem_euclid(MS_PER_DAY));
     let (year, month, day) = date(days);
     if !(0..=9999).contains(&year) {
         return time_ms.to_string();

@@ -115,11 +115,7 @@ impl Iterator for Path<'_> {
 /// Collects everything that these objects lead to by any link, themselves included.
 pub fn reachable(snapshot: &dyn Snapshot, roots: &[Id]) -> Result<HashSet<Id>> {
     let mut seen = HashSet::new();
-    let mut open: Vec<Id> = roots
-        .iter()
-        .copied()
-        .filter(|id| seen.insert(*id))
-        .collect();
+    let mut open: Vec<Id> = roots.iter().copied().filter(|id| seen.insert(*id)).collect();
     while !open.is_empty() {
         let batch = open.split_off(open.len().saturating_sub(REACH_BATCH));
         for (id, kind) in batch.iter().zip(snapshot.kinds(&batch)?) {
@@ -159,11 +155,7 @@ fn topology(snapshot: &dyn Snapshot, id: &Id) -> Result<Topology> {
 }
 
 fn circle(id: &Id) -> Error {
-    Error::corrupt(
-        format!("the history of object {id}"),
-        None,
-        "it runs in a circle",
-    )
+    Error::corrupt(format!("the history of object {id}"), None, "it runs in a circle")
 }
 
 #[cfg(test)]

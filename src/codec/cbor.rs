@@ -42,9 +42,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<(Cow<'_, str>, Value)>, String>
 pub(crate) fn is_encoding(record: &Record<'_>, bytes: &[u8]) -> Result<(), usize> {
     let mut compare = Compare { rest: bytes };
     let writer = IoWrite::new(&mut compare);
-    let same = record
-        .serialize(&mut serde_cbor::Serializer::new(writer))
-        .is_ok();
+    let same = record.serialize(&mut serde_cbor::Serializer::new(writer)).is_ok();
     match same && compare.rest.is_empty() {
         true => Ok(()),
         false => Err(bytes.len() - compare.rest.len()),

@@ -31,9 +31,7 @@ fn special(bytes: &[u8], from: usize) -> usize {
         }
         at += 8;
     }
-    let rest = bytes[at..]
-        .iter()
-        .position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
+    let rest = bytes[at..].iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
     rest.map_or(bytes.len(), |more| at + more)
 }
 

@@ -18,12 +18,7 @@ pub(crate) fn read(text: &str) -> Option<Value> {
 
 /// Measures the JSON number at the start of some bytes, and says whether it is digits only.
 pub(crate) fn scan(bytes: &[u8]) -> Option<(usize, bool)> {
-    let digits = |from: usize| {
-        bytes[from..]
-            .iter()
-            .take_while(|b| b.is_ascii_digit())
-            .count()
-    };
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits(at);
     if whole == 0 || (whole > 1 && bytes[at] == b'0') {
@@ -103,35 +98,13 @@ mod tests {
 
     #[test]
     fn each_text_has_its_form() {
-        let integers = [
-            "0",
-            "7",
-            "-7",
-            "9223372036854775807",
-            "-9223372036854775808",
-        ];
+        let integers = ["0", "7", "-7", "9223372036854775807", "-9223372036854775808"];
         for text in integers {
-            assert_eq!(
-                read(text),
-                Some(Value::Integer(text.parse().unwrap())),
-                "{text}"
-            );
+            assert_eq!(read(text), Some(Value::Integer(text.parse().unwrap())), "{text}");
         }
-        let floats = [
-            "0.0",
-            "-0.0",
-            "1.0",
-            "0.1",
-            "0.00001",
-            "1234567.875",
-            "9007199254740993.0",
-        ];
+        let floats = ["0.0", "-0.0", "1.0", "0.1", "0.00001", "1234567.875", "9007199254740993.0"];
         for text in &floats[..6] {
-            assert_eq!(
-                read(text),
-                Some(Value::Float(text.parse().unwrap())),
-                "{text}"
-            );
+            assert_eq!(read(text), Some(Value::Float(text.parse().unwrap())), "{text}");
         }
         let numbers = [
             floats[6],

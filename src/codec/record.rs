@@ -162,9 +162,7 @@ impl Record<'_> {
                 Field::Values(values) => values.iter().for_each(|value| value.links(links)),
                 Field::Record(record) => record.collect_links(links),
                 Field::Records(records) => {
-                    records
-                        .iter()
-                        .for_each(|record| record.collect_links(links));
+                    records.iter().for_each(|record| record.collect_links(links));
                 }
             }
         }
@@ -221,20 +219,13 @@ impl<'a> Fields<'a> {
         let Value::Map(pairs) = value else {
             return Err(invalid(kind, "expected a map"));
         };
-        let pairs: Vec<_> = pairs
-            .into_iter()
-            .map(|(key, value)| (Cow::Owned(key), value))
-            .collect();
-        Ok(Fields {
-            kind,
-            rest: pairs.into_iter().peekable(),
-        })
+        let pairs: Vec<_> =
+            pairs.into_iter().map(|(key, value)| (Cow::Owned(key), value)).collect();
+        Ok(Fields { kind, rest: pairs.into_iter().peekable() })
     }
 
     fn take(&mut self, key: &str) -> Option<Value> {
-        self.rest
-            .next_if(|(name, _)| name == key)
-            .map(|(_, value)| value)
+        self.rest.next_if(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     fn need(&self, key: &str, what: &str) -> Error {
@@ -274,10 +265,7 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn links(&mut self, key: &str) -> Result<Vec<Id>> {
         let values = self.values(key)?;
-        let ids = values
-            .iter()
-            .map(Value::as_link)
-            .collect::<Option<Vec<Id>>>();
+        let ids = values.iter().map(Value::as_link).collect::<Option<Vec<Id>>>();
         ids.ok_or_else(|| self.need(key, "a list of links"))
     }
 
@@ -343,8 +331,5 @@ impl<'a> Fields<'a> {
 
 /// Reports an object that is not what its kind demands.
 pub(crate) fn invalid(kind: Kind, why: impl Into<String>) -> Error {
-    Error::InvalidObject {
-        kind: kind.name(),
-        why: why.into(),
-    }
+    Error::InvalidObject { kind: kind.name(), why: why.into() }
 }

@@ -7,12 +7,7 @@ use crate::object::{NewObject, Outline};
 
 /// Hashes the bytes.
 pub(super) fn encode(content: Vec<u8>) -> Result<NewObject> {
-    Ok(NewObject {
-        id: Id::of(Kind::Blob, &content),
-        kind: Kind::Blob,
-        content,
-        links: Vec::new(),
-    })
+    Ok(NewObject { id: Id::of(Kind::Blob, &content), kind: Kind::Blob, content, links: Vec::new() })
 }
 
 /// Gives the blob as text if it is UTF-8, else its bytes in hex under the key `hex`.
@@ -29,9 +24,5 @@ pub(super) fn to_value(content: &[u8]) -> Value {
 
 /// Gives an empty outline: a blob has no place in the history.
 pub(super) fn outline() -> Outline {
-    Outline {
-        label: String::new(),
-        parents: Vec::new(),
-        time: 0,
-    }
+    Outline { label: String::new(), parents: Vec::new(), time: 0 }
 }

@@ -68,11 +68,7 @@ impl Node {
                 return Err(invalid(Node::KIND, "a fact is neither a string nor a map"));
             }
         }
-        match self
-            .notes
-            .iter()
-            .all(|note| matches!(note, Value::Text(_) | Value::Link(_)))
-        {
+        match self.notes.iter().all(|note| matches!(note, Value::Text(_) | Value::Link(_))) {
             true => Ok(()),
             false => Err(invalid(Node::KIND, "a note is not a string")),
         }

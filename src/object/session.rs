@@ -117,10 +117,7 @@ impl Session {
             .text_if("dialect", &self.dialect)
             .text_if("source", &self.source)
             .record_if("fork", self.fork.as_ref().map(Fork::record))
-            .records(
-                "branches",
-                self.branches.iter().map(BranchRecord::record).collect(),
-            )
+            .records("branches", self.branches.iter().map(BranchRecord::record).collect())
             .value("meta", &self.meta)
     }
 }

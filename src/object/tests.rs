@@ -22,10 +22,7 @@ fn ids() -> impl Strategy<Value = Vec<Id>> {
 }
 
 fn string_or_link() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        text().prop_map(Value::Text),
-        arbitrary::id().prop_map(Value::Link)
-    ]
+    prop_oneof![text().prop_map(Value::Text), arbitrary::id().prop_map(Value::Link)]
 }
 
 fn map_or_null() -> impl Strategy<Value = Value> {
@@ -34,21 +31,9 @@ fn map_or_null() -> impl Strategy<Value = Value> {
 }
 
 fn entry() -> impl Strategy<Value = Object> {
-    let parts = (
-        "[a-z_]{1,9}",
-        any::<i64>(),
-        ids(),
-        map_or_null(),
-        of(string_or_link()),
-    );
+    let parts = ("[a-z_]{1,9}", any::<i64>(), ids(), map_or_null(), of(string_or_link()));
     parts.prop_map(|(label, time, parents, body, raw)| {
-        Object::Entry(Entry {
-            label,
-            time,
-            parents,
-            body,
-            raw,
-        })
+        Object::Entry(Entry { label, time, parents, body, raw })
     })
 }
 
@@ -63,81 +48,35 @@ fn node() -> impl Strategy<Value = Object> {
         source,
     });
     let notes = vec(string_or_link(), 0..3);
-    let parts = (
-        ids(),
-        text(),
-        vec(fact, 0..4),
-        notes,
-        arbitrary::value(),
-        any::<i64>(),
-    );
+    let parts = (ids(), text(), vec(fact, 0..4), notes, arbitrary::value(), any::<i64>());
     parts.prop_map(|(parents, branch, facts, notes, card, time)| {
-        Object::Node(Node {
-            parents,
-            branch,
-            facts,
-            notes,
-            card,
-            time,
-        })
+        Object::Node(Node { parents, branch, facts, notes, card, time })
     })
 }
 
 fn event() -> impl Strategy<Value = Object> {
     let run = (arbitrary::id(), 0..=i64::MAX as u64).prop_map(|(tip, count)| Run { tip, count });
     let runs = vec(run, 0..30);
-    let parts = (
-        "[a-z]{1,9}",
-        any::<i64>(),
-        ids(),
-        runs,
-        ids(),
-        arbitrary::value(),
-    );
+    let parts = ("[a-z]{1,9}", any::<i64>(), ids(), runs, ids(), arbitrary::value());
     parts.prop_map(|(label, time, priors, runs, links, body)| {
-        Object::Event(Event {
-            label,
-            time,
-            priors,
-            runs,
-            links,
-            body,
-        })
+        Object::Event(Event { label, time, priors, runs, links, body })
     })
 }
 
 fn session() -> impl Strategy<Value = Object> {
-    let fork = (text(), of(arbitrary::id()), of(text()), arbitrary::value()).prop_map(
-        |(session, entry, reason, metadata)| Fork {
-            session,
-            entry,
-            reason,
-            metadata,
-        },
-    );
-    let branch = (
-        text(),
-        of(text()),
-        of(text()),
-        of(text()),
-        arbitrary::value(),
-    )
-        .prop_map(|(name, description, parent, reason, card)| BranchRecord {
+    let fork = (text(), of(arbitrary::id()), of(text()), arbitrary::value())
+        .prop_map(|(session, entry, reason, metadata)| Fork { session, entry, reason, metadata });
+    let branch = (text(), of(text()), of(text()), of(text()), arbitrary::value()).prop_map(
+        |(name, description, parent, reason, card)| BranchRecord {
             name,
             description,
             parent,
             reason,
             metadata: card.clone(),
             card,
-        });
-    let parts = (
-        ".{1,9}",
-        any::<i64>(),
-        texts(),
-        of(fork),
-        vec(branch, 0..3),
-        arbitrary::value(),
+        },
     );
+    let parts = (".{1,9}", any::<i64>(), texts(), of(fork), vec(branch, 0..3), arbitrary::value());
     parts.prop_map(|(sid, time, texts, fork, branches, meta)| {
         let [name, cwd, provider, model, status, dialect, source] = texts;
         Object::Session(Session {
@@ -169,11 +108,7 @@ fn outline_of(object: &Object) -> Outline {
         Object::Event(event) => (event.label.as_str(), event.priors.as_slice(), event.time),
         Object::Session(session) => ("", [].as_slice(), session.time),
     };
-    Outline {
-        label: label.to_owned(),
-        parents: parents.to_vec(),
-        time,
-    }
+    Outline { label: label.to_owned(), parents: parents.to_vec(), time }
 }
 
 proptest! {
@@ -287,32 +222,17 @@ fn links_are_listed_once_in_order() {
     };
     assert_eq!(entry.encode().unwrap().links, [id(9), id(1), id(5), id(2)]);
     let many: Vec<Id> = (0..200u8).rev().chain(0..200).map(id).collect();
-    let entry = Entry {
-        parents: many.clone(),
-        ..plain_entry()
-    };
+    let entry = Entry { parents: many.clone(), ..plain_entry() };
     assert_eq!(entry.encode().unwrap().links, many[..200]);
 }
 
 #[test]
 fn what_breaks_a_bound_is_not_encoded() {
     let long = Value::Text("x".repeat(LINK_BYTES_MIN));
-    let body = |value: Value| Entry {
-        body: Value::map([("k", value)]),
-        ..plain_entry()
-    };
-    let labelled = |label: &str| Entry {
-        label: label.to_owned(),
-        ..plain_entry()
-    };
-    let parents = |count| Entry {
-        parents: vec![Id::from_bytes([7; 32]); count],
-        ..plain_entry()
-    };
-    let raw = |value| Entry {
-        raw: Some(value),
-        ..plain_entry()
-    };
+    let body = |value: Value| Entry { body: Value::map([("k", value)]), ..plain_entry() };
+    let labelled = |label: &str| Entry { label: label.to_owned(), ..plain_entry() };
+    let parents = |count| Entry { parents: vec![Id::from_bytes([7; 32]); count], ..plain_entry() };
+    let raw = |value| Entry { raw: Some(value), ..plain_entry() };
     let entries = [
         body(long.clone()),
         raw(long),
@@ -321,10 +241,7 @@ fn what_breaks_a_bound_is_not_encoded() {
         labelled("a\nb"),
         labelled(&"x".repeat(LABEL_BYTES_MAX + 1)),
         parents(PARENTS_MAX + 1),
-        Entry {
-            body: Value::Bool(true),
-            ..plain_entry()
-        },
+        Entry { body: Value::Bool(true), ..plain_entry() },
     ];
     for entry in entries {
         assert!(entry.encode().is_err());

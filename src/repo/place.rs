@@ -17,9 +17,7 @@ pub struct Place {
 impl Place {
     /// The place within a session.
     pub fn in_session(session: impl Into<String>) -> Place {
-        Place {
-            session: Some(session.into()),
-        }
+        Place { session: Some(session.into()) }
     }
 
     /// Finds the id of the session, if there is a current one.
@@ -42,10 +40,7 @@ pub fn find_session(snapshot: &dyn Snapshot, text: &str) -> Result<String> {
     if let Some(session) = named_session(snapshot, text)? {
         return Ok(session);
     }
-    let unknown = |why: String| Error::RevisionUnknown {
-        revision: text.to_owned(),
-        why,
-    };
+    let unknown = |why: String| Error::RevisionUnknown { revision: text.to_owned(), why };
     let mut found = Vec::new();
     if !text.is_empty() && !text.contains('/') {
         found = sessions(snapshot, text)?;
@@ -105,10 +100,7 @@ pub fn head_branch(snapshot: &dyn Snapshot, session: &str) -> Result<Option<Stri
             _ => return Ok(None),
         }
     }
-    Err(Error::SymbolicDepth {
-        name: head.to_string(),
-        depth_max: SYMBOLIC_DEPTH_MAX,
-    })
+    Err(Error::SymbolicDepth { name: head.to_string(), depth_max: SYMBOLIC_DEPTH_MAX })
 }
 
 /// Lists the ids of the sessions that begin with a prefix.

@@ -45,9 +45,7 @@ pub fn body(snapshot: &dyn Snapshot, id: &Id) -> Result<Value> {
             });
         }
     };
-    object::restore(&mut body, &mut |link| {
-        Ok(get(snapshot, link)?.content.to_vec())
-    })?;
+    object::restore(&mut body, &mut |link| Ok(get(snapshot, link)?.content.to_vec()))?;
     Ok(body)
 }
 
@@ -58,11 +56,7 @@ fn get(snapshot: &dyn Snapshot, id: &Id) -> Result<Stored> {
 fn get_as(snapshot: &dyn Snapshot, id: &Id, kind: Kind) -> Result<Stored> {
     let stored = get(snapshot, id)?;
     if stored.kind != kind {
-        return Err(Error::WrongKind {
-            id: *id,
-            expected: kind.name(),
-            found: stored.kind.name(),
-        });
+        return Err(Error::WrongKind { id: *id, expected: kind.name(), found: stored.kind.name() });
     }
     Ok(stored)
 }

@@ -77,11 +77,7 @@ impl<'a> Resolver<'a> {
             Err(Error::RevisionUnknown { .. }) => None,
             Err(error) => return Err(error),
         };
-        Ok(Resolver {
-            snapshot,
-            place,
-            session,
-        })
+        Ok(Resolver { snapshot, place, session })
     }
 
     fn revision(&self, revision: &Revision) -> Result<Id> {
@@ -183,10 +179,7 @@ impl<'a> Resolver<'a> {
 
     fn start(&self, text: &str, name: &RefName) -> Result<Start> {
         match store::resolve(self.snapshot, name)? {
-            (name, Some(id)) => Ok(Start {
-                id,
-                name: Some(name),
-            }),
+            (name, Some(id)) => Ok(Start { id, name: Some(name) }),
             (name, None) => Err(unknown(text, format!("ref '{name}' points to nothing yet"))),
         }
     }
@@ -210,10 +203,7 @@ impl<'a> Resolver<'a> {
             1 => Ok(found[0]),
             _ => {
                 found.truncate(CANDIDATES_MAX);
-                Err(Error::Ambiguous {
-                    prefix: digits.to_owned(),
-                    candidates: found,
-                })
+                Err(Error::Ambiguous { prefix: digits.to_owned(), candidates: found })
             }
         }
     }
@@ -260,9 +250,7 @@ impl<'a> Resolver<'a> {
         }
         let mut starts = Vec::new();
         for class in ["heads/", "labels/"] {
-            let refs = self
-                .snapshot
-                .references(&format!("sessions/{session}/{class}"))?;
+            let refs = self.snapshot.references(&format!("sessions/{session}/{class}"))?;
             starts.extend(refs.into_iter().filter_map(|(_, value)| match value {
                 RefValue::Id(id) => Some(id),
                 RefValue::Symbolic(_) => None,
@@ -308,10 +296,7 @@ impl<'a> Resolver<'a> {
         let steps = usize::try_from(count).ok().filter(|_| count <= depth);
         match steps.and_then(|steps| walk::path(self.snapshot, from).nth(steps)) {
             Some(id) => id,
-            None => Err(unknown(
-                text,
-                format!("only {depth} lie before {}", from.short(12)),
-            )),
+            None => Err(unknown(text, format!("only {depth} lie before {}", from.short(12)))),
         }
     }
 
@@ -327,11 +312,7 @@ impl<'a> Resolver<'a> {
                 met += 1;
                 value = moved.old.clone();
             }
-            Ok(if met == count {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            })
+            Ok(if met == count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         if met < count {
             let why = format!("only {met} operations moved '{name}'");

@@ -109,11 +109,7 @@ impl Range {
     /// Takes a revision or a range apart. What begins with `id:` is one revision, dots and all.
     pub fn parse(text: &str) -> Result<Range> {
         check_length(text)?;
-        let split = if text.starts_with("id:") {
-            None
-        } else {
-            text.split_once("..")
-        };
+        let split = if text.starts_with("id:") { None } else { text.split_once("..") };
         let Some((hide, show)) = split else {
             let show = Revision::parse(text)?;
             return Ok(Range { hide: None, show });
@@ -125,10 +121,7 @@ impl Range {
             return Err(unknown(text, "a range needs at least one end"));
         }
         let side = |text: &str| Revision::parse(if text.is_empty() { "HEAD" } else { text });
-        Ok(Range {
-            hide: Some(side(hide)?),
-            show: side(show)?,
-        })
+        Ok(Range { hide: Some(side(hide)?), show: side(show)? })
     }
 }
 
@@ -202,16 +195,11 @@ fn number(whole: &str, digits: &str) -> Result<u64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(unknown(whole, "a number is missing"));
     }
-    digits
-        .parse()
-        .map_err(|_| unknown(whole, "a number in it is too large"))
+    digits.parse().map_err(|_| unknown(whole, "a number in it is too large"))
 }
 
 pub(super) fn unknown(revision: &str, why: impl Into<String>) -> Error {
-    Error::RevisionUnknown {
-        revision: revision.to_owned(),
-        why: why.into(),
-    }
+    Error::RevisionUnknown { revision: revision.to_owned(), why: why.into() }
 }
 
 #[cfg(test)]
@@ -237,12 +225,7 @@ mod tests {
         check("@{2}", None, Base::Head, &[Step::Before(2)]);
         check("@@{2}", None, Base::Head, &[Step::Before(2)]);
         check("main", None, name("main"), &[]);
-        check(
-            "main~~3",
-            None,
-            name("main"),
-            &[Step::Back(1), Step::Back(3)],
-        );
+        check("main~~3", None, name("main"), &[Step::Back(1), Step::Back(3)]);
         let steps = [Step::Before(1), Step::Back(2)];
         check("The Architect@{1}~2", None, name("The Architect"), &steps);
         check("s1:main~", Some("s1"), name("main"), &[Step::Back(1)]);
@@ -253,12 +236,7 @@ mod tests {
         let foreign = Base::Foreign("a:b~2..@{1}".to_owned());
         check("id:a:b~2..@{1}", None, foreign.clone(), &[]);
         check("s1:id:a:b~2..@{1}", Some("s1"), foreign, &[]);
-        check(
-            "refs/sessions/s/tip",
-            None,
-            name("refs/sessions/s/tip"),
-            &[],
-        );
+        check("refs/sessions/s/tip", None, name("refs/sessions/s/tip"), &[]);
     }
 
     #[test]

@@ -16,10 +16,7 @@ pub struct TransactionBuilder {
 
 impl TransactionBuilder {
     pub(super) fn new(repo: Repo) -> TransactionBuilder {
-        TransactionBuilder {
-            repo,
-            transaction: Transaction::default(),
-        }
+        TransactionBuilder { repo, transaction: Transaction::default() }
     }
 
     /// Adds an object, lifting its long strings into blobs, and gives its id.
@@ -52,11 +49,7 @@ impl TransactionBuilder {
         expected: Expected,
         new: Option<RefValue>,
     ) -> &mut TransactionBuilder {
-        let update = RefUpdate {
-            name,
-            expected,
-            new,
-        };
+        let update = RefUpdate { name, expected, new };
         self.transaction.refs.push(update);
         self
     }

@@ -60,13 +60,7 @@ fn entry(mut body: Value, now_ms: i64, blobs: &mut Vec<NewObject>) -> Result<Ent
         _ => None,
     };
     object::lift(&mut body, blobs)?;
-    Ok(Entry {
-        label,
-        time: time.unwrap_or(now_ms),
-        parents: Vec::new(),
-        body,
-        raw: None,
-    })
+    Ok(Entry { label, time: time.unwrap_or(now_ms), parents: Vec::new(), body, raw: None })
 }
 
 fn is_label(text: &str) -> bool {
@@ -133,11 +127,7 @@ fn close_run(
         label: "move".to_owned(),
         time: now_ms,
         priors: prior.into_iter().collect(),
-        runs: if count == 0 {
-            Vec::new()
-        } else {
-            vec![Run { tip, count }]
-        },
+        runs: if count == 0 { Vec::new() } else { vec![Run { tip, count }] },
         links: parent.into_iter().collect(),
         body: Value::Map(vec![
             ("from".to_owned(), place(Some(tip))),

@@ -121,12 +121,7 @@ impl Request<'_> {
         let session_head = RefName::of_session(&pin.session, "HEAD")?;
         if snapshot.reference(&session_head)?.is_none() {
             // A branch that is asked for in a new session is its first one, and so the active one.
-            create(
-                &mut changes,
-                &pin,
-                "HEAD",
-                RefValue::Symbolic(pin.head.clone()),
-            )?;
+            create(&mut changes, &pin, "HEAD", RefValue::Symbolic(pin.head.clone()))?;
         } else if snapshot.reference(&pin.head)?.is_none()
             && let (_, Some(entry)) = store::resolve(snapshot, &session_head)?
         {

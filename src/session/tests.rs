@@ -11,10 +11,7 @@ use crate::repo::{Place, Repo};
 use crate::store::{Durability, RefName, RefValue};
 
 fn body(text: &str) -> Value {
-    Value::map([
-        ("text", Value::from(text)),
-        ("timestamp", Value::Integer(7)),
-    ])
+    Value::map([("text", Value::from(text)), ("timestamp", Value::Integer(7))])
 }
 
 fn add(repo: &Repo, pin: &Pin, texts: &[&str]) -> Vec<Id> {
@@ -96,15 +93,9 @@ fn a_second_session_leaves_the_stores_head_alone() {
     let ids = add(&repo, &one, &["a"]);
     let others = add(&repo, &two, &["b"]);
     assert_eq!(repo.resolve("@").unwrap(), ids[0]);
-    assert_eq!(
-        repo.resolve_at(&Place::in_session("two"), "@").unwrap(),
-        others[0]
-    );
+    assert_eq!(repo.resolve_at(&Place::in_session("two"), "@").unwrap(), others[0]);
     for name in ["a/b", "", "x..y", "a\nb", "x.lock"] {
-        assert!(
-            pin(&repo, Some(name), None, 0, "tester").is_err(),
-            "{name:?}"
-        );
+        assert!(pin(&repo, Some(name), None, 0, "tester").is_err(), "{name:?}");
         assert!(name == "a/b" || pin(&repo, None, Some(name), 0, "tester").is_err());
     }
 }
@@ -115,25 +106,13 @@ fn bodies_give_type_and_time_and_lose_long_strings_to_blobs() {
     let pinned = pin(&repo, None, None, 0, "tester").unwrap();
     let long = "long ".repeat(1000);
     let bodies = vec![
-        Value::map([
-            ("type", Value::from("user")),
-            ("text", Value::from(long.as_str())),
-        ]),
-        Value::map([
-            ("type", Value::from("")),
-            ("timestamp", Value::from("1970-01-01T00:00:01Z")),
-        ]),
-        Value::map([
-            ("type", Value::Integer(1)),
-            ("timestamp", Value::from("yesterday")),
-        ]),
+        Value::map([("type", Value::from("user")), ("text", Value::from(long.as_str()))]),
+        Value::map([("type", Value::from("")), ("timestamp", Value::from("1970-01-01T00:00:01Z"))]),
+        Value::map([("type", Value::Integer(1)), ("timestamp", Value::from("yesterday"))]),
     ];
     let ids = append(&repo, &pinned, bodies.clone(), Durability::Relaxed, 99).unwrap();
     let entries: Vec<_> = ids.iter().map(|id| repo.entry(id).unwrap()).collect();
-    let facts: Vec<_> = entries
-        .iter()
-        .map(|entry| (entry.label.as_str(), entry.time))
-        .collect();
+    let facts: Vec<_> = entries.iter().map(|entry| (entry.label.as_str(), entry.time)).collect();
     assert_eq!(facts, [("user", 99), ("message", 1000), ("message", 99)]);
     assert!(matches!(entries[0].body.get("text"), Some(Value::Link(_))));
     assert_eq!(repo.body(&ids[0]).unwrap(), bodies[0]);
@@ -159,15 +138,9 @@ fn a_move_closes_the_run_before_it() {
     };
     let event = repo.event(&event).unwrap();
     assert_eq!((event.label.as_str(), event.priors.len()), ("move", 0));
-    assert_eq!(
-        event.runs.iter().map(|run| run.count).collect::<Vec<_>>(),
-        [3]
-    );
+    assert_eq!(event.runs.iter().map(|run| run.count).collect::<Vec<_>>(), [3]);
     assert_eq!(event.links, [begun[1]]);
-    assert_eq!(
-        event.body.get("to"),
-        Some(&Value::from(begun[1].to_string()))
-    );
+    assert_eq!(event.body.get("to"), Some(&Value::from(begun[1].to_string())));
     assert_eq!(repo.resolve("s:tip").unwrap(), last);
 }
 

@@ -10,8 +10,8 @@
 //! Invariants:
 //! - The manifest says what exists, and names only what is durable.
 //! - Writers hold one lock, for microseconds; readers hold none and repair nothing.
-//! - A transaction is one group, written with one `pwrite`, made durable by one `fdatasync` that all
-//!   who wait share.
+//! - A transaction is one group, written with one `pwrite`, made durable by one `fdatasync` that
+//!   all who wait share.
 //! - A handle whose sync failed is dead: nobody knows what is on disk, so it vouches for nothing.
 //!
 //! Not here: what the objects mean.
@@ -179,11 +179,7 @@ impl LocalStore {
                 Some(DurableMark::open(&*disk, layout.synced())?)
             }
         };
-        let access = Access {
-            disk: &disk,
-            layout: &layout,
-            read_only: options.read_only,
-        };
+        let access = Access { disk: &disk, layout: &layout, read_only: options.read_only };
         let state = Arc::new(State::load(access, None)?);
         let inner = Arc::new(Inner {
             cache: BlockCache::new(options.cache_bytes),
@@ -258,9 +254,7 @@ impl Store for LocalStore {
             })?;
             self.inner.wait_durable(target)?;
         }
-        self.inner
-            .loose
-            .put(&object.id, object.kind, &object.content)
+        self.inner.loose.put(&object.id, object.kind, &object.content)
     }
 
     fn sync(&self) -> Result<()> {
@@ -271,11 +265,7 @@ impl Store for LocalStore {
 impl Inner {
     fn access(&self) -> Access<'_> {
         let read_only = self.options.read_only;
-        Access {
-            disk: &self.disk,
-            layout: &self.layout,
-            read_only,
-        }
+        Access { disk: &self.disk, layout: &self.layout, read_only }
     }
 
     fn state(&self) -> Arc<State> {
@@ -299,9 +289,7 @@ impl Inner {
 
     /// Reads the shared mark of what is durable.
     fn marked(&self) -> Result<Position> {
-        self.mark
-            .as_ref()
-            .map_or(Ok(Position::default()), DurableMark::get)
+        self.mark.as_ref().map_or(Ok(Position::default()), DurableMark::get)
     }
 
     /// Learns what others have committed since.
@@ -320,10 +308,7 @@ impl Inner {
         let state = self.reload()?;
         let open = state.open_segment();
         if mark.sequence > open.sequence {
-            let why = format!(
-                "it ends with segment {}, but a later one exists",
-                open.sequence
-            );
+            let why = format!("it ends with segment {}, but a later one exists", open.sequence);
             return Err(Error::corrupt(self.layout.current(), None, why));
         }
         state.read_on(self.marked()?, false)?;
@@ -371,11 +356,7 @@ impl WriterGuard<'_> {
 
 /// Makes the directories and files of an empty store. The manifest comes last.
 fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<()> {
-    let dirs = [
-        layout.objects_dir(),
-        layout.pack_dir(),
-        layout.journal_dir(),
-    ];
+    let dirs = [layout.objects_dir(), layout.pack_dir(), layout.journal_dir()];
     for dir in dirs.iter().chain(&[layout.refs_dir(), layout.logs_dir()]) {
         disk.create_dir(dir).map_err(Error::io("create", dir))?;
     }
@@ -403,9 +384,7 @@ fn check_format(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     let found = match disk::read_file(disk, &path, 4096) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::NotAStore {
-                path: layout.root().to_owned(),
-            });
+            return Err(Error::NotAStore { path: layout.root().to_owned() });
         }
         Err(error) => return Err(Error::io("read", path)(error)),
     };
@@ -415,15 +394,10 @@ fn check_format(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     let text = String::from_utf8_lossy(&found);
     let mut lines = text.lines();
     if lines.next() != Some("sapwood store") {
-        return Err(Error::corrupt(
-            path,
-            0,
-            "it does not begin with 'sapwood store'",
-        ));
+        return Err(Error::corrupt(path, 0, "it does not begin with 'sapwood store'"));
     }
-    let odd = lines
-        .find(|line| !FORMAT.lines().any(|known| known == *line))
-        .unwrap_or("a line missing");
+    let odd =
+        lines.find(|line| !FORMAT.lines().any(|known| known == *line)).unwrap_or("a line missing");
     Err(Error::UnsupportedFormat {
         path,
         found: format!("'{}'", odd.escape_debug()),
@@ -433,10 +407,9 @@ fn check_format(disk: &dyn Disk, layout: &Layout) -> Result<()> {
 
 fn refuse_network(disk: &dyn Disk, path: &Path, options: &Options) -> Result<()> {
     match disk.network_filesystem(path) {
-        Some(filesystem) if !options.allow_network => Err(Error::NetworkFilesystem {
-            path: path.to_owned(),
-            filesystem,
-        }),
+        Some(filesystem) if !options.allow_network => {
+            Err(Error::NetworkFilesystem { path: path.to_owned(), filesystem })
+        }
         _ => Ok(()),
     }
 }

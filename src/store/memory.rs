@@ -61,10 +61,7 @@ impl MemoryStore {
     }
 
     fn at_present(&self) -> MemorySnapshot {
-        MemorySnapshot {
-            commit: read(&self.state).commit,
-            state: Arc::clone(&self.state),
-        }
+        MemorySnapshot { commit: read(&self.state).commit, state: Arc::clone(&self.state) }
     }
 }
 
@@ -87,11 +84,7 @@ impl Store for MemoryStore {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let commit = state.commit + 1;
         for (id, stored, topology) in objects {
-            let kept = Kept {
-                commit,
-                stored,
-                topology,
-            };
+            let kept = Kept { commit, stored, topology };
             state.objects.insert(id, kept);
         }
         for RefMove { name, new, .. } in &moves {
@@ -99,11 +92,8 @@ impl Store for MemoryStore {
             values.push((commit, new.clone()));
         }
         if let Some(operation) = transaction.operation {
-            let record = OperationRecord {
-                number: state.operations.len() as u64 + 1,
-                operation,
-                moves,
-            };
+            let record =
+                OperationRecord { number: state.operations.len() as u64 + 1, operation, moves };
             state.operations.push((commit, record));
         }
         state.commit = commit;
@@ -136,10 +126,7 @@ impl Store for MemoryStore {
 
     fn put_alone(&self, object: &NewObject) -> Result<()> {
         self.commit(Durability::Full, &mut |_| {
-            Ok(Transaction {
-                objects: vec![object.clone()],
-                ..Transaction::default()
-            })
+            Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
         })
     }
 
@@ -213,9 +200,8 @@ impl Snapshot for MemorySnapshot {
         &self,
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let seen = read(&self.state)
-            .operations
-            .partition_point(|(commit, _)| *commit <= self.commit);
+        let seen =
+            read(&self.state).operations.partition_point(|(commit, _)| *commit <= self.commit);
         for place in (0..seen).rev() {
             let record = read(&self.state).operations[place].1.clone();
             if visit(&record)?.is_break() {
@@ -237,9 +223,7 @@ impl MemorySnapshot {
         let state = read(&self.state);
         let range = state.objects.range((after, Unbounded));
         let seen = range.filter(|(_, kept)| kept.commit <= self.commit);
-        seen.map(|(id, kept)| (*id, kept.topology.clone()))
-            .take(VISIT_BATCH)
-            .collect()
+        seen.map(|(id, kept)| (*id, kept.topology.clone())).take(VISIT_BATCH).collect()
     }
 }
 
@@ -268,10 +252,7 @@ fn arrange(
             time: outline.time,
             depth: 0,
         };
-        let stored = Stored {
-            kind: object.kind,
-            content: object.content.into(),
-        };
+        let stored = Stored { kind: object.kind, content: object.content.into() };
         places.insert(object.id, arranged.len());
         arranged.push((object.id, stored, topology));
     }

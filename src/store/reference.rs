@@ -32,11 +32,7 @@ impl RefName {
     pub fn new(name: impl Into<String>) -> Result<RefName> {
         let name = name.into();
         match fault(&name) {
-            Some(why) => Err(Error::InvalidName {
-                what: "ref name",
-                name,
-                why,
-            }),
+            Some(why) => Err(Error::InvalidName { what: "ref name", name, why }),
             None => Ok(RefName(name)),
         }
     }
@@ -158,10 +154,7 @@ pub fn resolve(snapshot: &dyn Snapshot, name: &RefName) -> Result<(RefName, Opti
             Some(RefValue::Symbolic(next)) => current = next,
         }
     }
-    Err(Error::SymbolicDepth {
-        name: name.to_string(),
-        depth_max: SYMBOLIC_DEPTH_MAX,
-    })
+    Err(Error::SymbolicDepth { name: name.to_string(), depth_max: SYMBOLIC_DEPTH_MAX })
 }
 
 #[cfg(test)]
@@ -170,11 +163,7 @@ mod tests {
 
     #[test]
     fn names_may_hold_spaces_slashes_and_any_utf8() {
-        for name in [
-            "HEAD",
-            "sessions/s1/heads/The Architect",
-            "sessions/s1/heads/über/日本",
-        ] {
+        for name in ["HEAD", "sessions/s1/heads/The Architect", "sessions/s1/heads/über/日本"] {
             RefName::new(name).unwrap();
         }
     }

@@ -76,17 +76,12 @@ pub struct RefMove {
 impl Transaction {
     /// Drops objects that the snapshot has, checks the rest, and gives the moves to make.
     ///
-    /// Every object must hash to its id: one that does not would make the whole journal behind it
-    /// unreadable. No link or ref may point to an object that is neither in the snapshot nor in the transaction,
-    /// every ref must be where it is expected, and a branch must point to an entry.
+    /// No link or ref may point to an object that is neither in the snapshot nor in the
+    /// transaction, every ref must be where it is expected, and a branch must point to an entry.
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
         self.drop_known(snapshot)?;
-        self.check_ids()?;
-        let new: HashMap<Id, Kind> = self
-            .objects
-            .iter()
-            .map(|object| (object.id, object.kind))
-            .collect();
+        let new: HashMap<Id, Kind> =
+            self.objects.iter().map(|object| (object.id, object.kind)).collect();
         self.check_links(snapshot, &new)?;
         let moves = self.moves(snapshot, &new)?;
         if moves.is_empty() {
@@ -109,18 +104,6 @@ impl Transaction {
         Ok(())
     }
 
-    fn check_ids(&self) -> Result<()> {
-        for object in &self.objects {
-            if Id::of(object.kind, &object.content) != object.id {
-                return Err(Error::InvalidObject {
-                    kind: object.kind.name(),
-                    why: format!("{} is not the hash of its content", object.id),
-                });
-            }
-        }
-        Ok(())
-    }
-
     fn check_links(&self, snapshot: &dyn Snapshot, new: &HashMap<Id, Kind>) -> Result<()> {
         let mut outside = Vec::new();
         for object in &self.objects {
@@ -130,10 +113,7 @@ impl Transaction {
         let targets: Vec<Id> = outside.iter().map(|(_, target)| *target).collect();
         for ((from, target), kind) in outside.into_iter().zip(snapshot.kinds(&targets)?) {
             if kind.is_none() {
-                return Err(Error::Dangling {
-                    from: from.to_string(),
-                    target,
-                });
+                return Err(Error::Dangling { from: from.to_string(), target });
             }
         }
         Ok(())
@@ -160,11 +140,7 @@ impl Transaction {
                 check_target(&update.name, *target, kind)?;
             }
             if old != update.new {
-                moves.push(RefMove {
-                    name: update.name.clone(),
-                    old,
-                    new: update.new.clone(),
-                });
+                moves.push(RefMove { name: update.name.clone(), old, new: update.new.clone() });
             }
         }
         Ok(moves)
@@ -175,10 +151,7 @@ impl Transaction {
 pub(crate) fn check_links(object: &NewObject, snapshot: &dyn Snapshot) -> Result<()> {
     for (target, kind) in object.links.iter().zip(snapshot.kinds(&object.links)?) {
         if kind.is_none() {
-            return Err(Error::Dangling {
-                from: object.id.to_string(),
-                target: *target,
-            });
+            return Err(Error::Dangling { from: object.id.to_string(), target: *target });
         }
     }
     Ok(())
@@ -203,17 +176,12 @@ fn check_expected(update: &RefUpdate, found: Option<&RefValue>) -> Result<()> {
 
 fn check_target(name: &RefName, target: Id, kind: Option<Kind>) -> Result<()> {
     let Some(kind) = kind else {
-        return Err(Error::Dangling {
-            from: format!("ref '{name}'"),
-            target,
-        });
+        return Err(Error::Dangling { from: format!("ref '{name}'"), target });
     };
     match name.target_kind() {
-        Some(expected) if expected != kind => Err(Error::WrongKind {
-            id: target,
-            expected: expected.name(),
-            found: kind.name(),
-        }),
+        Some(expected) if expected != kind => {
+            Err(Error::WrongKind { id: target, expected: expected.name(), found: kind.name() })
+        }
         _ => Ok(()),
     }
 }

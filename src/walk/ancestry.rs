@@ -20,22 +20,11 @@ pub fn ancestors<'a>(
     starts: &[Id],
     hide: &[Id],
 ) -> Result<Ancestors<'a>> {
-    let hidden = if starts.is_empty() {
-        HashSet::new()
-    } else {
-        all(snapshot, hide)?
-    };
+    let hidden = if starts.is_empty() { HashSet::new() } else { all(snapshot, hide)? };
     let mut seen = HashSet::new();
     let open = starts.iter().copied();
     let open = open.filter(|id| !hidden.contains(id) && seen.insert(*id));
-    Ok(Ancestors {
-        snapshot,
-        open: open.collect(),
-        hidden,
-        steps: 0,
-        landmark: None,
-        sorted: None,
-    })
+    Ok(Ancestors { snapshot, open: open.collect(), hidden, steps: 0, landmark: None, sorted: None })
 }
 
 /// The ids of an ancestry, newest first.
@@ -73,8 +62,7 @@ impl Ancestors<'_> {
         let parents = topology(self.snapshot, &id)?.parents;
         let mut seen = HashSet::new();
         let parents = parents.into_iter();
-        self.open
-            .extend(parents.filter(|id| !self.hidden.contains(id) && seen.insert(*id)));
+        self.open.extend(parents.filter(|id| !self.hidden.contains(id) && seen.insert(*id)));
         Ok(Some(id))
     }
 }
@@ -113,19 +101,12 @@ fn sort(snapshot: &dyn Snapshot, starts: &[Id], hidden: &HashSet<Id>) -> Result<
         }
     }
     let rank = |id: &Id| (graph[id].time, graph[id].depth, *id);
-    let mut ready: BinaryHeap<(i64, u64, Id)> = starts
-        .iter()
-        .filter(|id| !children.contains_key(id))
-        .map(rank)
-        .collect();
+    let mut ready: BinaryHeap<(i64, u64, Id)> =
+        starts.iter().filter(|id| !children.contains_key(id)).map(rank).collect();
     let mut sorted = Vec::with_capacity(graph.len());
     while let Some((_, _, id)) = ready.pop() {
         sorted.push(id);
-        for parent in graph[&id]
-            .parents
-            .iter()
-            .filter(|id| graph.contains_key(id))
-        {
+        for parent in graph[&id].parents.iter().filter(|id| graph.contains_key(id)) {
             let left = children.get_mut(parent).expect("it was counted");
             *left -= 1;
             if *left == 0 {

@@ -37,12 +37,7 @@ pub fn is_ancestor(snapshot: &dyn Snapshot, ancestor: &Id, descendant: &Id) -> R
 
 /// Finds all best common ancestors, and perhaps some that are not the best.
 fn paint(snapshot: &dyn Snapshot, one: &Id, other: &Id) -> Result<Vec<Id>> {
-    let mut walk = Painting {
-        snapshot,
-        marks: HashMap::new(),
-        open: BinaryHeap::new(),
-        fresh: 0,
-    };
+    let mut walk = Painting { snapshot, marks: HashMap::new(), open: BinaryHeap::new(), fresh: 0 };
     walk.mark(*one, FROM_ONE)?;
     walk.mark(*other, FROM_OTHER)?;
     let mut candidates = Vec::new();
@@ -88,12 +83,7 @@ impl Painting<'_> {
     fn mark(&mut self, id: Id, colours: u8) -> Result<()> {
         if !self.marks.contains_key(&id) {
             let topology = topology(self.snapshot, &id)?;
-            let mark = Mark {
-                colours: 0,
-                open: false,
-                time: topology.time,
-                depth: topology.depth,
-            };
+            let mark = Mark { colours: 0, open: false, time: topology.time, depth: topology.depth };
             self.marks.insert(id, mark);
         }
         let mark = self.marks.get_mut(&id).expect("it was just put there");

@@ -15,19 +15,12 @@ use crate::store::{Durability, OperationRecord, RefName, RefValue, Store, Stored
 type Shape = Vec<(Vec<usize>, i64)>;
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    let node = (
-        prop::collection::vec(any::<prop::sample::Index>(), 0..4),
-        0i64..6,
-    );
+    let node = (prop::collection::vec(any::<prop::sample::Index>(), 0..4), 0i64..6);
     prop::collection::vec(node, 1..28).prop_map(|nodes| {
         let mut shape = Shape::new();
         for (place, (parents, time)) in nodes.into_iter().enumerate() {
             let mut chosen: Vec<usize> = Vec::new();
-            for parent in parents
-                .iter()
-                .filter(|_| place > 0)
-                .map(|any| any.index(place))
-            {
+            for parent in parents.iter().filter(|_| place > 0).map(|any| any.index(place)) {
                 if !chosen.contains(&parent) {
                     chosen.push(parent);
                 }
@@ -57,10 +50,7 @@ fn build(shape: &Shape) -> (MemoryStore, Vec<Id>) {
     objects.reverse();
     let store = MemoryStore::new();
     let plan = &mut |_: &dyn Snapshot| {
-        Ok(Transaction {
-            objects: objects.clone(),
-            ..Transaction::default()
-        })
+        Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
     };
     store.commit(Durability::Full, plan).unwrap();
     (store, ids)
@@ -159,9 +149,8 @@ proptest! {
 
 #[test]
 fn a_long_path_is_walked_in_batches() {
-    let shape: Shape = (0..10_000usize)
-        .map(|place| (place.checked_sub(1).into_iter().collect(), 0))
-        .collect();
+    let shape: Shape =
+        (0..10_000usize).map(|place| (place.checked_sub(1).into_iter().collect(), 0)).collect();
     let (store, ids) = build(&shape);
     let snapshot = store.snapshot().unwrap();
     let found: Vec<Id> = path(&*snapshot, ids[9_999]).collect::<Result<_>>().unwrap();
@@ -227,13 +216,9 @@ fn a_circle_ends_every_walk() {
     let damaged = |error| matches!(error, Some(Err(Error::Corrupt { .. })));
     assert!(damaged(path(&circle, ids[0]).find(Result::is_err)));
     let one = &[ids[0]];
-    assert!(damaged(
-        ancestors(&circle, one, &[]).unwrap().find(Result::is_err)
-    ));
+    assert!(damaged(ancestors(&circle, one, &[]).unwrap().find(Result::is_err)));
     let two = &[ids[0], ids[9]];
-    assert!(damaged(
-        ancestors(&circle, two, &[]).unwrap().find(Result::is_err)
-    ));
+    assert!(damaged(ancestors(&circle, two, &[]).unwrap().find(Result::is_err)));
     merge_bases(&circle, &ids[0], &ids[9]).unwrap();
     is_ancestor(&circle, &ids[0], &ids[9]).unwrap();
 }

@@ -86,15 +86,8 @@ fn read_run(snapshot: &dyn Snapshot, run: &Run, entries: &mut Vec<Id>) -> Result
         entries.push(id?);
     }
     if entries.len() - begin != count {
-        let why = format!(
-            "its run has {count} entries, its path {}",
-            entries.len() - begin
-        );
-        return Err(Error::corrupt(
-            format!("the transcript at entry {}", run.tip),
-            None,
-            why,
-        ));
+        let why = format!("its run has {count} entries, its path {}", entries.len() - begin);
+        return Err(Error::corrupt(format!("the transcript at entry {}", run.tip), None, why));
     }
     entries[begin..].reverse();
     Ok(())

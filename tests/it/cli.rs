@@ -91,12 +91,7 @@ impl Sandbox {
     /// Runs a command that must fail with this code, and gives what it said.
     fn fails(&self, code: i32, args: &[&str]) -> String {
         let ran = self.run(args);
-        assert_eq!(
-            (ran.code, ran.out.as_str()),
-            (code, ""),
-            "{args:?}: {}",
-            ran.err
-        );
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{args:?}: {}", ran.err);
         ran.err
     }
 

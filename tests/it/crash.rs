@@ -59,13 +59,7 @@ fn workload(disk: &SimDisk, transactions: usize, told: &mut Acknowledged) -> Res
 }
 
 fn large() -> NewObject {
-    NewObject::blob(
-        (0..300_000u32)
-            .flat_map(u32::to_le_bytes)
-            .take(300_000)
-            .collect(),
-    )
-    .unwrap()
+    NewObject::blob((0..300_000u32).flat_map(u32::to_le_bytes).take(300_000).collect()).unwrap()
 }
 
 /// Commits a large blob, an entry that links it, and an operation.
@@ -73,27 +67,13 @@ fn commit_large(store: &LocalStore) -> Result<()> {
     let name = branch("large");
     store.commit(Durability::Full, &mut |_| {
         let blob = large();
-        let body = Value::map([("attachment", Value::Link(blob.id))]);
+        let body = Value::map([("attachment", Value::Link(blob.id()))]);
         let label = "message".to_owned();
-        let entry = Entry {
-            label,
-            time: 1,
-            parents: vec![],
-            body,
-            raw: None,
-        }
-        .encode()?;
-        let refs = vec![update(name.clone(), entry.id)];
-        let operation = Operation {
-            time: 1,
-            actor: "test".to_owned(),
-            command: "attach".to_owned(),
-        };
-        Ok(Transaction {
-            objects: vec![blob, entry],
-            refs,
-            operation: Some(operation),
-        })
+        let entry = Entry { label, time: 1, parents: vec![], body, raw: None }.encode()?;
+        let refs = vec![update(name.clone(), entry.id())];
+        let operation =
+            Operation { time: 1, actor: "test".to_owned(), command: "attach".to_owned() };
+        Ok(Transaction { objects: vec![blob, entry], refs, operation: Some(operation) })
     })
 }
 
@@ -114,17 +94,10 @@ fn check(store: &LocalStore, told: &Acknowledged, context: &str) {
     expect("other", told.other, 1 - extra);
     let snapshot = store.snapshot().unwrap();
     let entry = target(&*snapshot, &branch("large")).unwrap();
-    assert!(
-        entry.is_some() || !told.large,
-        "{context}: the large transaction is lost"
-    );
+    assert!(entry.is_some() || !told.large, "{context}: the large transaction is lost");
     if entry.is_some() {
-        let stored = snapshot.get(&large().id).unwrap();
-        assert_eq!(
-            &*stored.expect("linked").content,
-            &large().content[..],
-            "{context}"
-        );
+        let stored = snapshot.get(&large().id()).unwrap();
+        assert_eq!(&*stored.expect("linked").content, large().content(), "{context}");
     }
 }
 
@@ -138,16 +111,10 @@ fn survive(disk: &SimDisk, told: &Acknowledged, context: &str) {
     check(&store, told, context);
     let before = texts(&store, "main").unwrap().len();
     append(&store, "main", &say(before)).unwrap_or_else(|error| panic!("{context}: {error}"));
-    store
-        .maintain()
-        .unwrap_or_else(|error| panic!("{context}: {error}"));
+    store.maintain().unwrap_or_else(|error| panic!("{context}: {error}"));
     drop(store);
     let store = open(disk).unwrap();
-    assert_eq!(
-        texts(&store, "main").unwrap().len(),
-        before + 1,
-        "{context}"
-    );
+    assert_eq!(texts(&store, "main").unwrap().len(), before + 1, "{context}");
     fsck_is_clean(disk, context);
 }
 

@@ -28,11 +28,11 @@ fn store_of_all_files() -> SimDisk {
             .commit(Durability::Full, &mut |snapshot| {
                 let tip = target(snapshot, &branch("main"))?;
                 let entry = message(name, tip.into_iter().collect());
-                let link = attachment(large(1).id);
+                let link = attachment(large(1).id());
                 Ok(Transaction {
                     refs: vec![
-                        update(branch(name), entry.id),
-                        update(ref_name("notes/link"), link.id),
+                        update(branch(name), entry.id()),
+                        update(ref_name("notes/link"), link.id()),
                     ],
                     objects: vec![entry, large(1), link],
                     operation: Some(operation(name)),
@@ -119,9 +119,7 @@ fn targets(disk: &SimDisk) -> Vec<(PathBuf, usize)> {
         false => (bytes / 48).max(1),
     };
     let files = contents(disk).into_iter();
-    files
-        .map(|(path, bytes)| (path, step(bytes.len())))
-        .collect()
+    files.map(|(path, bytes)| (path, step(bytes.len()))).collect()
 }
 
 #[test]
@@ -130,12 +128,7 @@ fn the_store_of_all_files_has_them_all() {
     let files: Vec<String> = disk
         .files()
         .iter()
-        .map(|path| {
-            path.strip_prefix(crate::support::ROOT)
-                .unwrap()
-                .display()
-                .to_string()
-        })
+        .map(|path| path.strip_prefix(crate::support::ROOT).unwrap().display().to_string())
         .collect();
     assert_eq!(segments(&disk), 2, "a closed one and an open one");
     let wanted = [
@@ -154,10 +147,7 @@ fn the_store_of_all_files_has_them_all() {
         ".graph",
     ];
     for part in wanted {
-        assert!(
-            files.iter().any(|file| file.contains(part)),
-            "{part} in {files:#?}"
-        );
+        assert!(files.iter().any(|file| file.contains(part)), "{part} in {files:#?}");
     }
 }
 
@@ -174,10 +164,7 @@ fn each_byte_of_a_store_flipped_gives_the_right_answer_or_an_error() {
             let context = format!("{} flipped at {offset}", path.display());
             let errors = read_all(&disk, &picture);
             check_damage_is_told(&errors, &context);
-            assert!(
-                errors.is_empty() || is_kept_truth(&path),
-                "{context}: {errors:?}"
-            );
+            assert!(errors.is_empty() || is_kept_truth(&path), "{context}: {errors:?}");
             if number % 8 == 0 {
                 write_on(&disk, &picture, &context);
             }
@@ -197,10 +184,7 @@ fn each_file_of_a_store_cut_anywhere_gives_the_right_answer_or_an_error() {
             let context = format!("{} cut to {length} of {bytes}", path.display());
             let errors = read_all(&disk, &picture);
             check_damage_is_told(&errors, &context);
-            assert!(
-                errors.is_empty() || is_kept_truth(&path),
-                "{context}: {errors:?}"
-            );
+            assert!(errors.is_empty() || is_kept_truth(&path), "{context}: {errors:?}");
             if number % 8 == 0 {
                 write_on(&disk, &picture, &context);
             }

@@ -35,89 +35,25 @@ type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
 const ERRORS: [(&str, Make, &[&str]); 19] = [
-    (
-        "Io",
-        io_error,
-        &["cannot append to", "0000000000000001", "No space"],
-    ),
-    (
-        "NotAStore",
-        not_a_store,
-        &["no sapwood store at /s/.sapwood"],
-    ),
-    (
-        "UnsupportedFormat",
-        unsupported_format,
-        &["format has 'version 2'", "version 1"],
-    ),
-    (
-        "Corrupt",
-        corrupt,
-        &["0000000000000001 is damaged at byte 64", "byte"],
-    ),
+    ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
+    ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
+    ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
+    ("Corrupt", corrupt, &["0000000000000001 is damaged at byte 64", "byte"]),
     ("InvalidObject", invalid_object, &["not a valid entry: "]),
-    (
-        "ObjectMissing",
-        object_missing,
-        &["is not in the store", "object "],
-    ),
+    ("ObjectMissing", object_missing, &["is not in the store", "object "]),
     ("WrongKind", wrong_kind, &["is of kind blob, not entry"]),
-    (
-        "RevisionUnknown",
-        revision_unknown,
-        &["unknown revision 'nothing'"],
-    ),
+    ("RevisionUnknown", revision_unknown, &["unknown revision 'nothing'"]),
     ("Ambiguous", ambiguous, &["is ambiguous: 2 objects or more"]),
-    (
-        "InvalidName",
-        invalid_name,
-        &["'a\\nb' is not a valid ref name", "control"],
-    ),
-    (
-        "Dangling",
-        dangling,
-        &["would point to", "which is not in the store"],
-    ),
-    (
-        "RefConflict",
-        ref_conflict,
-        &["ref 'sessions/s/heads/main' is at", "expected nothing"],
-    ),
-    (
-        "SymbolicDepth",
-        symbolic_depth,
-        &["ref 'HEAD' leads through more than 5"],
-    ),
-    (
-        "TooLarge",
-        too_large,
-        &["an object is", "more than the 2147483648 allowed"],
-    ),
-    (
-        "LockTimeout",
-        lock_timeout,
-        &["lock is locked by process", "gave up after"],
-    ),
-    (
-        "OutcomeUnknown",
-        outcome_unknown,
-        &["syncing", "unknown whether"],
-    ),
-    (
-        "HandleDead",
-        handle_dead,
-        &["this handle on /s/.sapwood is closed"],
-    ),
-    (
-        "ReadOnly",
-        read_only,
-        &["/s/.sapwood was opened for reading only"],
-    ),
-    (
-        "NetworkFilesystem",
-        network_filesystem,
-        &["is on a network file system (nfs)"],
-    ),
+    ("InvalidName", invalid_name, &["'a\\nb' is not a valid ref name", "control"]),
+    ("Dangling", dangling, &["would point to", "which is not in the store"]),
+    ("RefConflict", ref_conflict, &["ref 'sessions/s/heads/main' is at", "expected nothing"]),
+    ("SymbolicDepth", symbolic_depth, &["ref 'HEAD' leads through more than 5"]),
+    ("TooLarge", too_large, &["an object is", "more than the 2147483648 allowed"]),
+    ("LockTimeout", lock_timeout, &["lock is locked by process", "gave up after"]),
+    ("OutcomeUnknown", outcome_unknown, &["syncing", "unknown whether"]),
+    ("HandleDead", handle_dead, &["this handle on /s/.sapwood is closed"]),
+    ("ReadOnly", read_only, &["/s/.sapwood was opened for reading only"]),
+    ("NetworkFilesystem", network_filesystem, &["is on a network file system (nfs)"]),
 ];
 
 #[test]
@@ -129,10 +65,7 @@ fn every_error_can_be_made_and_says_what_it_is_about() {
         for part in parts {
             assert!(message.contains(part), "{name}: {message:?} lacks {part:?}");
         }
-        assert!(
-            !message.ends_with('.') && !message.contains('\n'),
-            "{message:?}"
-        );
+        assert!(!message.ends_with('.') && !message.contains('\n'), "{message:?}");
     }
 }
 
@@ -165,10 +98,7 @@ fn store() -> (SimDisk, LocalStore) {
 
 fn io_error() -> Error {
     let (disk, store) = store();
-    disk.fail_when(
-        |op, path| op == Op::Write && path == segment(1),
-        Fault::Enospc,
-    );
+    disk.fail_when(|op, path| op == Op::Write && path == segment(1), Fault::Enospc);
     append(&store, "main", "two").unwrap_err()
 }
 
@@ -195,15 +125,13 @@ fn invalid_object() -> Error {
 }
 
 fn object_missing() -> Error {
-    Repo::in_memory()
-        .get(&Id::of(Kind::Blob, b"nowhere"))
-        .unwrap_err()
+    Repo::in_memory().get(&Id::of(Kind::Blob, b"nowhere")).unwrap_err()
 }
 
 fn wrong_kind() -> Error {
     let (_, store) = store();
     let blob = NewObject::blob(b"no entry".to_vec()).unwrap();
-    let refs = [update(branch("main"), blob.id)];
+    let refs = [update(branch("main"), blob.id())];
     commit(&store, Durability::Full, &[blob], &refs).unwrap_err()
 }
 
@@ -216,9 +144,9 @@ fn ambiguous() -> Error {
     let mut seen = std::collections::HashMap::new();
     for number in 0u32.. {
         let blob = NewObject::blob(number.to_le_bytes().to_vec()).unwrap();
-        if let Some(other) = seen.insert(blob.id.short(4), blob.clone()) {
+        if let Some(other) = seen.insert(blob.id().short(4), blob.clone()) {
             let repo = Repo::in_memory();
-            let prefix = blob.id.short(4);
+            let prefix = blob.id().short(4);
             commit(&**repo.store(), Durability::Full, &[blob, other], &[]).unwrap();
             return repo.resolve(&prefix).unwrap_err();
         }
@@ -232,17 +160,13 @@ fn invalid_name() -> Error {
 
 fn dangling() -> Error {
     let (_, store) = store();
-    let child = message("child", vec![message("never stored", vec![]).id]);
+    let child = message("child", vec![message("never stored", vec![]).id()]);
     commit(&store, Durability::Full, &[child], &[]).unwrap_err()
 }
 
 fn ref_conflict() -> Error {
     let (_, store) = store();
-    let refs = [RefUpdate {
-        name: branch("main"),
-        expected: Expected::Missing,
-        new: None,
-    }];
+    let refs = [RefUpdate { name: branch("main"), expected: Expected::Missing, new: None }];
     commit(&store, Durability::Full, &[], &refs).unwrap_err()
 }
 
@@ -268,8 +192,7 @@ fn lock_timeout() -> Error {
     let (disk, store) = store();
     let lock = disk.open(&file("lock"), OpenMode::Write).unwrap();
     assert!(lock.try_lock().unwrap());
-    lock.write_all_at(format!("{:>10} {:>20}\n", 123, 1).as_bytes(), 0)
-        .unwrap();
+    lock.write_all_at(format!("{:>10} {:>20}\n", 123, 1).as_bytes(), 0).unwrap();
     append(&store, "main", "two").unwrap_err()
 }
 
@@ -280,10 +203,7 @@ fn outcome_unknown() -> Error {
 }
 
 fn fail_sync(disk: &SimDisk) {
-    disk.fail_when(
-        |op, path| op == Op::SyncData && path == segment(1),
-        Fault::SyncFails,
-    );
+    disk.fail_when(|op, path| op == Op::SyncData && path == segment(1), Fault::SyncFails);
 }
 
 fn handle_dead() -> Error {
@@ -308,16 +228,10 @@ fn network_filesystem() -> Error {
     let path = Path::new(ROOT);
     let made = LocalStore::init(Arc::clone(&disk), path, options());
     assert_eq!(variant(&made.unwrap_err()), "NetworkFilesystem");
-    let forced = Options {
-        allow_network: true,
-        ..options()
-    };
+    let forced = Options { allow_network: true, ..options() };
     let forced = LocalStore::open(Arc::clone(&disk), path, forced).unwrap();
     append(&forced, "main", "two").unwrap();
-    let reading = Options {
-        read_only: true,
-        ..options()
-    };
+    let reading = Options { read_only: true, ..options() };
     LocalStore::open(Arc::clone(&disk), path, reading).unwrap();
     LocalStore::open(disk, path, options()).unwrap_err()
 }
@@ -352,10 +266,7 @@ fn a_lock_that_is_held_is_waited_for_and_then_named() {
     drop(store);
     let lock = disk.open(&file("lock"), OpenMode::Write).unwrap();
     assert!(lock.try_lock().unwrap());
-    let patient = Options {
-        lock_timeout: Duration::from_millis(30),
-        ..options()
-    };
+    let patient = Options { lock_timeout: Duration::from_millis(30), ..options() };
     let shared = Arc::new(disk.clone());
     let store = LocalStore::open(shared, Path::new(ROOT), patient).unwrap();
     let Error::LockTimeout { waited, path, .. } = append(&store, "main", "two").unwrap_err() else {

@@ -57,23 +57,13 @@ pub(crate) fn large(seed: u8) -> NewObject {
 /// An entry that links an object.
 pub(crate) fn attachment(target: Id) -> NewObject {
     let body = Value::map([("attachment", Value::Link(target))]);
-    Entry {
-        label: "message".to_owned(),
-        time: 2,
-        parents: vec![],
-        body,
-        raw: None,
-    }
-    .encode()
-    .unwrap()
+    Entry { label: "message".to_owned(), time: 2, parents: vec![], body, raw: None }
+        .encode()
+        .unwrap()
 }
 
 pub(crate) fn operation(command: &str) -> Operation {
-    Operation {
-        time: 7,
-        actor: "test".to_owned(),
-        command: command.to_owned(),
-    }
+    Operation { time: 7, actor: "test".to_owned(), command: command.to_owned() }
 }
 
 /// Commits objects and ref updates as they are.
@@ -84,11 +74,7 @@ pub(crate) fn commit(
     refs: &[RefUpdate],
 ) -> Result<()> {
     store.commit(durability, &mut |_| {
-        Ok(Transaction {
-            objects: objects.to_vec(),
-            refs: refs.to_vec(),
-            operation: None,
-        })
+        Ok(Transaction { objects: objects.to_vec(), refs: refs.to_vec(), operation: None })
     })
 }
 

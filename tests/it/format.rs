@@ -88,19 +88,12 @@ fn check_small_files(root: &Path, contents: &Contents) {
     let shown = page.block("format");
     assert!(format.lines().eq(shown.iter().copied()));
     let told = format!("These {} bytes", format.len());
-    assert!(
-        page.section("format")
-            .iter()
-            .any(|line| line.starts_with(&told))
-    );
+    assert!(page.section("format").iter().any(|line| line.starts_with(&told)));
 
     let synced = fs::read(root.join("objects/journal/synced")).unwrap();
     let layout = page.layout("synced");
     assert_eq!(synced.len(), layout.bytes());
-    assert_eq!(
-        layout.get(&synced, "checksum"),
-        first_8(layout.before(&synced, "checksum"))
-    );
+    assert_eq!(layout.get(&synced, "checksum"), first_8(layout.before(&synced, "checksum")));
     assert!(layout.number(&synced, "offset") <= contents.journal_end);
 
     let lock = fs::read(root.join("lock")).unwrap();
@@ -123,17 +116,13 @@ fn check_mirrors(root: &Path, contents: &Contents) {
     }
     let snapshot = "refs/packed-";
     let files = walkdir::WalkDir::new(root.join("refs")).into_iter();
-    let files = files
-        .map(Result::unwrap)
-        .filter(|file| file.file_type().is_file());
+    let files = files.map(Result::unwrap).filter(|file| file.file_type().is_file());
     let mirrors = files.filter(|file| !file.path().to_str().unwrap().contains(snapshot));
     assert_eq!(mirrors.count(), contents.refs.len());
 }
 
 fn mirror(name: &str) -> String {
-    let Some((session, rest)) = name
-        .strip_prefix("sessions/")
-        .and_then(|at| at.split_once('/'))
+    let Some((session, rest)) = name.strip_prefix("sessions/").and_then(|at| at.split_once('/'))
     else {
         return match name {
             "HEAD" => name.to_owned(),
@@ -161,11 +150,7 @@ fn encode(name: &str) -> String {
     let encoded: String = name.bytes().enumerate().map(byte).collect();
     match encoded.len() {
         0..=180 => encoded,
-        _ => format!(
-            "{}~{}",
-            &encoded[..147],
-            &blake3::hash(name.as_bytes()).to_hex()[..32]
-        ),
+        _ => format!("{}~{}", &encoded[..147], &blake3::hash(name.as_bytes()).to_hex()[..32]),
     }
 }
 
@@ -183,10 +168,7 @@ fn the_page_and_the_frozen_store_agree() {
 fn the_worked_example_shows_the_bytes_of_the_frozen_journal() {
     let root = frozen();
     let current = fs::read_to_string(root.join("current")).unwrap();
-    let open = current
-        .lines()
-        .find_map(|line| line.strip_suffix(" open"))
-        .unwrap();
+    let open = current.lines().find_map(|line| line.strip_suffix(" open")).unwrap();
     let sequence: u64 = open.strip_prefix("segment ").unwrap().parse().unwrap();
     let file = fs::read(root.join(format!("objects/journal/{sequence:016x}"))).unwrap();
     let page = Page::load();
@@ -197,9 +179,7 @@ fn the_worked_example_shows_the_bytes_of_the_frozen_journal() {
             assert_eq!(usize::from_str_radix(offset, 16), Ok(shown.len()), "{line}");
         }
         let digits = rest.trim_start().split("  ").next().unwrap();
-        let bytes = digits
-            .split(' ')
-            .map(|byte| u8::from_str_radix(byte, 16).unwrap());
+        let bytes = digits.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap());
         shown.extend(bytes);
     }
     let end = reader::read(&root, &page).journal_end as usize;

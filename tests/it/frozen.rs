@@ -48,10 +48,7 @@ fn thawed() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn options(read_only: bool) -> Options {
-    Options {
-        read_only,
-        ..sample::options()
-    }
+    Options { read_only, ..sample::options() }
 }
 
 /// Reads everything there is, the objects by the ids that are expected, and says it line by line.
@@ -61,9 +58,7 @@ fn read_all(root: &Path, ids: &[Id]) -> Result<String> {
     let mut lines = Vec::new();
     for id in ids {
         let stored = snapshot.get(id)?.ok_or(Error::ObjectMissing { id: *id })?;
-        let topology = snapshot
-            .topology(id)?
-            .ok_or(Error::ObjectMissing { id: *id })?;
+        let topology = snapshot.topology(id)?.ok_or(Error::ObjectMissing { id: *id })?;
         let (kind, bytes, depth) = (stored.kind, stored.content.len(), topology.depth);
         lines.push(format!("object {id} {kind} {bytes} {depth}"));
     }
@@ -75,18 +70,14 @@ fn read_all(root: &Path, ids: &[Id]) -> Result<String> {
         let (time, actor, command) = (operation.time, &operation.actor, &operation.command);
         let moves = record.moves.len();
         let number = record.number;
-        lines.push(format!(
-            "operation {number} {time} {actor} {moves} {command}"
-        ));
+        lines.push(format!("operation {number} {time} {actor} {moves} {command}"));
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(lines.join("\n") + "\n")
 }
 
 fn ids_of(contents: &str) -> Vec<Id> {
-    let ids = contents
-        .lines()
-        .filter_map(|line| line.strip_prefix("object "));
+    let ids = contents.lines().filter_map(|line| line.strip_prefix("object "));
     ids.map(|line| line[..64].parse().unwrap()).collect()
 }
 
@@ -151,9 +142,7 @@ fn every_listed_damage_gives_its_error() {
     let text = fs::read_to_string(folder().join("corrupt.txt")).unwrap();
     let expected = expected();
     let ids = ids_of(&expected);
-    let cases = text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let cases = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut count = 0;
     for case in cases {
         let fields: Vec<&str> = case.split('|').map(str::trim).collect();
@@ -167,10 +156,7 @@ fn every_listed_damage_gives_its_error() {
             (Ok(_), _) => panic!("{name}: the damage went unnoticed"),
             (Err(found), _) => {
                 let found = found.to_string();
-                assert!(
-                    found.contains(error),
-                    "{name}: expected '{error}', found '{found}'"
-                );
+                assert!(found.contains(error), "{name}: expected '{error}', found '{found}'");
             }
         }
         count += 1;

@@ -50,10 +50,7 @@ fn a_read_only_disk_is_checked_without_a_change() {
 #[test]
 fn a_store_that_cannot_be_opened_is_checked_part_by_part() {
     let disk = store_of(50);
-    let (current, index) = (
-        file(&disk, "", "current"),
-        file(&disk, "objects/pack", ".idx"),
-    );
+    let (current, index) = (file(&disk, "", "current"), file(&disk, "objects/pack", ".idx"));
     let segment = file(&disk, "objects/journal", "synced").with_file_name("spare");
     disk.write(segment, vec![0; 4096]);
     disk.flip(&index, 100);
@@ -61,10 +58,7 @@ fn a_store_that_cannot_be_opened_is_checked_part_by_part() {
     let found = check(&disk).findings;
     assert!(!found.is_empty());
     for finding in &found {
-        assert_eq!(
-            (finding.what, finding.severity),
-            ("index-damaged", Severity::Error)
-        );
+        assert_eq!((finding.what, finding.severity), ("index-damaged", Severity::Error));
         assert_eq!(finding.file.as_ref(), Some(&index));
     }
 

@@ -22,16 +22,7 @@ fn long() -> bool {
 /// Starts `append --stdin` on a branch.
 fn appender(store: &Path, branch: &str, durability: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_sapwood"))
-        .args([
-            "append",
-            "--stdin",
-            "-s",
-            SESSION,
-            "-b",
-            branch,
-            "--durability",
-            durability,
-        ])
+        .args(["append", "--stdin", "-s", SESSION, "-b", branch, "--durability", durability])
         .arg("--store")
         .arg(store)
         .env_clear()
@@ -70,10 +61,7 @@ fn numbers(repo: &Repo, branch: &str) -> Vec<(usize, Id)> {
     for id in walk::path(&*snapshot, tip) {
         let id = id.unwrap();
         let entry = repo.entry(&id).unwrap();
-        found.push((
-            entry.body.get("n").and_then(Value::as_i64).unwrap() as usize,
-            id,
-        ));
+        found.push((entry.body.get("n").and_then(Value::as_i64).unwrap() as usize, id));
     }
     found.reverse();
     found
@@ -127,11 +115,7 @@ fn a_killed_appender_loses_nothing_acknowledged() {
         let repo = open(&store);
         let found = numbers(&repo, "main");
         let in_order: Vec<usize> = found.iter().map(|(number, _)| *number).collect();
-        assert_eq!(
-            in_order,
-            (0..found.len()).collect::<Vec<_>>(),
-            "kill {kill}"
-        );
+        assert_eq!(in_order, (0..found.len()).collect::<Vec<_>>(), "kill {kill}");
         assert!(found.len() >= acknowledged.len(), "kill {kill}");
         for (place, id) in acknowledged.iter().enumerate() {
             assert_eq!(found[place].1, *id, "kill {kill}: message {place}");
@@ -168,25 +152,15 @@ fn eight_processes_append_to_eight_branches() {
             })
         })
         .collect();
-    let acknowledged: Vec<_> = workers
-        .into_iter()
-        .map(|worker| worker.join().unwrap())
-        .collect();
+    let acknowledged: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
     let repo = open(&store);
     for (branch, ids) in &acknowledged {
-        let found: Vec<Id> = numbers(&repo, branch)
-            .into_iter()
-            .map(|(_, id)| id)
-            .collect();
+        let found: Vec<Id> = numbers(&repo, branch).into_iter().map(|(_, id)| id).collect();
         // A branch begins where the session's HEAD was, so others' messages may come first.
         let own = &found[found.len() - each..];
         assert_eq!(own, &ids[..], "{branch}");
     }
     let snapshot = repo.snapshot().unwrap();
     let transcript = walk::transcript(&*snapshot, SESSION).unwrap();
-    assert_eq!(
-        transcript.len(),
-        8 * each,
-        "every message is in the transcript"
-    );
+    assert_eq!(transcript.len(), 8 * each, "every message is in the transcript");
 }

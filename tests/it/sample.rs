@@ -70,10 +70,7 @@ pub(crate) fn grow(path: &Path) -> Result<()> {
     let sample = Sample { store, repo };
     for number in 0..12 {
         let text = format!("message {number} {}", "word ".repeat(60));
-        sample.say(
-            "main",
-            &[&format!(r#"{{"role":"user","content":"{text}"}}"#)],
-        )?;
+        sample.say("main", &[&format!(r#"{{"role":"user","content":"{text}"}}"#)])?;
     }
     Ok(())
 }
@@ -128,9 +125,7 @@ impl Sample {
     /// Stores a large blob, and appends an entry that links it: the one group after the pack.
     fn attach(&self, parent: Id) -> Result<()> {
         let large = "a large attachment, always the same. ".repeat(8_000);
-        let blob = self
-            .store
-            .put_blob(&mut large.as_bytes(), large.len() as u64)?;
+        let blob = self.store.put_blob(&mut large.as_bytes(), large.len() as u64)?;
         let entry = Entry {
             label: "message".to_owned(),
             time: TIME,
@@ -142,7 +137,7 @@ impl Sample {
         let update = RefUpdate {
             name: RefName::new("sessions/s1/heads/main")?,
             expected: Expected::Is(RefValue::Id(parent)),
-            new: Some(RefValue::Id(entry.id)),
+            new: Some(RefValue::Id(entry.id())),
         };
         self.commit(vec![entry], vec![update], "attach")
     }

@@ -122,10 +122,7 @@ impl SimDisk {
     /// Gives a file's content, whatever state the disk is in.
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> Vec<u8> {
         let mut state = self.state();
-        let node = state
-            .files
-            .find_file(path.as_ref())
-            .expect("the file is there");
+        let node = state.files.find_file(path.as_ref()).expect("the file is there");
         state.files.file(node).content.to_vec()
     }
 
@@ -202,9 +199,7 @@ impl State {
     /// Says how many bytes there is room for.
     fn free_bytes(&self) -> u64 {
         let capacity = self.settings.capacity_bytes;
-        capacity.map_or(u64::MAX, |capacity| {
-            capacity.saturating_sub(self.files.bytes())
-        })
+        capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.files.bytes()))
     }
 
     fn begin_file(&mut self, op: Op, node: NodeId) -> io::Result<Option<Fault>> {
@@ -238,13 +233,7 @@ impl Disk for SimDisk {
         let is_writable = mode != OpenMode::Read;
         let sync_failures = state.files.file(node).sync_failures;
         let handle = state.handle_next;
-        Ok(Box::new(SimFile::new(
-            self,
-            node,
-            handle,
-            is_writable,
-            sync_failures,
-        )))
+        Ok(Box::new(SimFile::new(self, node, handle, is_writable, sync_failures)))
     }
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
@@ -258,11 +247,7 @@ impl Disk for SimDisk {
         let mut state = self.state();
         state.faults.begin(Op::Read, path)?;
         let node = state.files.find(path)?;
-        Ok(state
-            .files
-            .files
-            .get(&node)
-            .map_or(0, |file| file.content.len() as u64))
+        Ok(state.files.files.get(&node).map_or(0, |file| file.content.len() as u64))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {

@@ -40,10 +40,7 @@ pub(crate) fn open(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
 
 /// Opens a store on a disk for reading only.
 pub(crate) fn open_read_only(disk: &(impl Disk + Clone + 'static)) -> Result<LocalStore> {
-    let options = Options {
-        read_only: true,
-        ..options()
-    };
+    let options = Options { read_only: true, ..options() };
     LocalStore::open(Arc::new(disk.clone()), Path::new(ROOT), options)
 }
 
@@ -58,42 +55,20 @@ pub(crate) fn branch(name: &str) -> RefName {
 
 /// An entry that says `text`.
 pub(crate) fn message(text: &str, parents: Vec<Id>) -> NewObject {
-    let body = Value::map([
-        ("role", Value::from("user")),
-        ("content", Value::from(text)),
-    ]);
+    let body = Value::map([("role", Value::from("user")), ("content", Value::from(text))]);
     let label = "message".to_owned();
-    Entry {
-        label,
-        time: 1,
-        parents,
-        body,
-        raw: None,
-    }
-    .encode()
-    .unwrap()
+    Entry { label, time: 1, parents, body, raw: None }.encode().unwrap()
 }
 
 /// What a message entry says.
 pub(crate) fn text_of(snapshot: &dyn Snapshot, id: &Id) -> Result<String> {
-    let stored = snapshot
-        .get(id)?
-        .expect("an entry on a path is in the store");
+    let stored = snapshot.get(id)?.expect("an entry on a path is in the store");
     let entry = Entry::decode(&stored.content)?;
-    Ok(entry
-        .body
-        .get("content")
-        .and_then(Value::as_text)
-        .expect("a message")
-        .to_owned())
+    Ok(entry.body.get("content").and_then(Value::as_text).expect("a message").to_owned())
 }
 
 pub(crate) fn update(name: RefName, value: Id) -> RefUpdate {
-    RefUpdate {
-        name,
-        expected: Expected::Any,
-        new: Some(RefValue::Id(value)),
-    }
+    RefUpdate { name, expected: Expected::Any, new: Some(RefValue::Id(value)) }
 }
 
 /// Gives the id that a ref holds.
@@ -121,13 +96,9 @@ pub(crate) fn append_with(
     let mut id = None;
     store.commit(durability, &mut |snapshot| {
         let entry = message(text, target(snapshot, &name)?.into_iter().collect());
-        id = Some(entry.id);
-        let refs = vec![update(name.clone(), entry.id)];
-        Ok(Transaction {
-            objects: vec![entry],
-            refs,
-            operation: None,
-        })
+        id = Some(entry.id());
+        let refs = vec![update(name.clone(), entry.id())];
+        Ok(Transaction { objects: vec![entry], refs, operation: None })
     })?;
     Ok(id.expect("a plan that was carried out"))
 }

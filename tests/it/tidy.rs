@@ -1,9 +1,5 @@
 //! The house rules, enforced: imports point down, one seam for files, small files and functions.
-//!
-//! What breaks a rule and stays for now is listed in `KNOWN`. The list may only get shorter: an
-//! item that is no longer needed fails the test too.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -25,27 +21,6 @@ const LAYERS: &[&[&str]] = &[
 const FILE_LINES_MAX: usize = 450;
 const FUNCTION_LINES_MAX: usize = 75;
 const LINE_COLUMNS_MAX: usize = 100;
-
-/// What breaks a rule for now: file and rule.
-const KNOWN: &[(&str, &str)] = &[
-    ("src/disk.rs", "short files"),
-    ("src/store/local/group.rs", "short files"),
-    ("src/error.rs", "short lines"),
-    ("src/lib.rs", "short lines"),
-    ("src/store/local.rs", "short lines"),
-    ("src/store/transaction.rs", "short lines"),
-    ("src/store/local/durable.rs", "short lines"),
-    ("src/store/local/group.rs", "short lines"),
-    ("src/store/local/lock.rs", "short lines"),
-    ("src/store/local/loose.rs", "short lines"),
-    ("src/store/local/mirror.rs", "short lines"),
-    ("src/store/local/oplog.rs", "short lines"),
-    ("src/store/local/seal.rs", "short lines"),
-    ("src/store/local/segment.rs", "short lines"),
-    ("src/store/local/snapshot.rs", "short lines"),
-    ("src/store/local/snapshot/walk.rs", "short lines"),
-    ("src/store/local/sync.rs", "short lines"),
-];
 
 /// A source file: its path, its lines, and which of them are tests.
 struct Source {
@@ -69,10 +44,7 @@ impl Source {
 
     /// Gives the module of the library that the file belongs to.
     fn module(&self) -> Option<&str> {
-        let rest = self
-            .path
-            .strip_prefix("src/")
-            .filter(|_| self.is_library())?;
+        let rest = self.path.strip_prefix("src/").filter(|_| self.is_library())?;
         let first = rest.split('/').next()?;
         Some(first.strip_suffix(".rs").unwrap_or(first)).filter(|name| *name != "lib")
     }
@@ -83,9 +55,7 @@ fn sources() -> Vec<Source> {
     let mut sources = Vec::new();
     for dir in ["src", "tests", "benches", "fuzz"] {
         let files = walkdir::WalkDir::new(root.join(dir)).sort_by_file_name();
-        let files = files
-            .into_iter()
-            .filter_entry(|entry| entry.file_name() != "target");
+        let files = files.into_iter().filter_entry(|entry| entry.file_name() != "target");
         for entry in files.flatten() {
             if entry.path().extension().is_none_or(|ending| ending != "rs") {
                 continue;
@@ -101,43 +71,19 @@ fn sources() -> Vec<Source> {
 fn source(name: &str, path: &Path) -> Source {
     let text = fs::read_to_string(path).unwrap();
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let of_tests = ["tests.rs", "arbitrary.rs"]
-        .iter()
-        .any(|file| name.ends_with(file))
+    let of_tests = ["tests.rs", "arbitrary.rs"].iter().any(|file| name.ends_with(file))
         || name.contains("/tests/")
         || name.starts_with("tests/");
     let mark = lines.iter().position(|line| line == "#[cfg(test)]");
     let inline = mark.filter(|at| lines.get(at + 1).is_some_and(|line| line.ends_with('{')));
-    let tests_at = if of_tests {
-        0
-    } else {
-        inline.unwrap_or(lines.len())
-    };
-    Source {
-        path: name.to_owned(),
-        lines,
-        tests_at,
-    }
+    let tests_at = if of_tests { 0 } else { inline.unwrap_or(lines.len()) };
+    Source { path: name.to_owned(), lines, tests_at }
 }
 
 /// Fails if a rule is broken by a file that is not known for it, or kept by one that is.
 fn settle(rule: &str, broken: Vec<(String, String)>) {
-    let known: BTreeSet<&str> = KNOWN
-        .iter()
-        .filter(|(_, of)| *of == rule)
-        .map(|(file, _)| *file)
-        .collect();
-    let files: BTreeSet<&str> = broken.iter().map(|(file, _)| file.as_str()).collect();
-    let new = broken
-        .iter()
-        .filter(|(file, _)| !known.contains(file.as_str()));
-    let new: Vec<String> = new.map(|(file, why)| format!("{file}: {why}")).collect();
-    assert!(new.is_empty(), "{rule}:\n{}", new.join("\n"));
-    let mended: Vec<_> = known.difference(&files).collect();
-    assert!(
-        mended.is_empty(),
-        "{rule}: strike from the list: {mended:?}"
-    );
+    let broken: Vec<String> = broken.iter().map(|(file, why)| format!("{file}: {why}")).collect();
+    assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
 }
 
 #[test]
@@ -174,9 +120,7 @@ fn used_modules(line: &str) -> Vec<&str> {
             continue;
         }
         let rest = &line[at + start.len()..];
-        let list = rest
-            .strip_prefix('{')
-            .map(|list| list.split('}').next().unwrap());
+        let list = rest.strip_prefix('{').map(|list| list.split('}').next().unwrap());
         match list {
             Some(list) => found.extend(list.split(',').map(|item| {
                 let item = item.trim();
@@ -190,14 +134,7 @@ fn used_modules(line: &str) -> Vec<&str> {
 
 #[test]
 fn the_library_touches_files_in_one_place_and_never_the_terminal_or_the_environment() {
-    let calls = [
-        "println!",
-        "print!",
-        "eprintln!",
-        "eprint!",
-        "std::env",
-        "env::var",
-    ];
+    let calls = ["println!", "print!", "eprintln!", "eprint!", "std::env", "env::var"];
     let mut broken = Vec::new();
     for source in sources().iter().filter(|source| source.is_library()) {
         for (number, line) in source.code() {

@@ -52,9 +52,7 @@ fn read(workload: &str, dir: &Path, times: usize) -> Result<()> {
         };
         let (elapsed, walked) = timed(|| match workload {
             "walk" => walk::walk(&*snapshot, tip, true),
-            _ => Ok(snapshot
-                .path(&tip, usize::MAX)
-                .map(|ids: Vec<Id>| ids.len())?),
+            _ => Ok(snapshot.path(&tip, usize::MAX).map(|ids: Vec<Id>| ids.len())?),
         })?;
         println!("{:?} for {walked}", elapsed);
     }

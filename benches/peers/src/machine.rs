@@ -17,39 +17,22 @@ pub fn describe(options: &Options) -> Machine {
         "cargo run --release --manifest-path benches/peers/Cargo.toml -- {}",
         arguments.join(" ")
     );
-    let now_ms = UNIX_EPOCH
-        .elapsed()
-        .map_or(0, |since| since.as_millis() as i64);
+    let now_ms = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as i64);
     let facts = [
         ("date", Some(sapwood::time::format(now_ms))),
-        (
-            "command",
-            Some(command.trim_end_matches([' ', '-']).to_owned()),
-        ),
+        ("command", Some(command.trim_end_matches([' ', '-']).to_owned())),
         ("rounds", Some(options.rounds.to_string())),
-        (
-            "sapwood",
-            said(Command::new(&options.sapwood).arg("--version")),
-        ),
-        (
-            "commit",
-            said(git().args(["describe", "--always", "--dirty"])),
-        ),
+        ("sapwood", said(Command::new(&options.sapwood).arg("--version"))),
+        ("commit", said(git().args(["describe", "--always", "--dirty"]))),
         ("SQLite", Some(rusqlite::version().to_owned())),
         ("rustc", said(Command::new("rustc").arg("--version"))),
         ("processor", processor()),
         ("memory", memory()),
         ("kernel", said(Command::new("uname").arg("-sr"))),
         ("file system", said(&mut filesystem(&options.dir))),
-        (
-            "load before",
-            read("/proc/loadavg").and_then(|text| first_words(&text, 3)),
-        ),
+        ("load before", read("/proc/loadavg").and_then(|text| first_words(&text, 3))),
     ];
-    facts
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 fn git() -> Command {
@@ -66,21 +49,14 @@ fn filesystem(dir: &Path) -> Command {
 
 fn processor() -> Option<String> {
     let text = read("/proc/cpuinfo")?;
-    let model = text
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))?;
+    let model = text.lines().find_map(|line| line.strip_prefix("model name"))?;
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    Some(format!(
-        "{}, {cores} cores",
-        model.trim_start_matches([' ', '\t', ':'])
-    ))
+    Some(format!("{}, {cores} cores", model.trim_start_matches([' ', '\t', ':'])))
 }
 
 fn memory() -> Option<String> {
     let text = read("/proc/meminfo")?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(format!("{:.1} GiB", kib as f64 / 1024.0 / 1024.0))
 }
@@ -90,18 +66,10 @@ fn read(path: &str) -> Option<String> {
 }
 
 fn first_words(text: &str, count: usize) -> Option<String> {
-    Some(
-        text.split_whitespace()
-            .take(count)
-            .collect::<Vec<_>>()
-            .join(" "),
-    )
+    Some(text.split_whitespace().take(count).collect::<Vec<_>>().join(" "))
 }
 
 fn said(command: &mut Command) -> Option<String> {
-    let output = command
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
+    let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

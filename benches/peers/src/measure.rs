@@ -65,10 +65,7 @@ impl Bar {
 impl Section {
     /// Begins a section with contestants that have not run yet.
     pub fn new(title: &str, item: &'static str, names: &[&str]) -> Section {
-        let row = |name: &&str| Row {
-            name: (*name).to_owned(),
-            rounds: Vec::new(),
-        };
+        let row = |name: &&str| Row { name: (*name).to_owned(), rounds: Vec::new() };
         Section {
             title: title.to_owned(),
             about: String::new(),
@@ -98,22 +95,14 @@ impl Section {
     /// Gives the median of the rounds' ratios of two contestants.
     pub fn ratio(&self, over: usize, under: usize) -> f64 {
         let pairs = self.rows[over].rounds.iter().zip(&self.rows[under].rounds);
-        median(
-            pairs
-                .map(|(over, under)| over.middle_ns / under.middle_ns)
-                .collect(),
-        )
+        median(pairs.map(|(over, under)| over.middle_ns / under.middle_ns).collect())
     }
 
     /// Finds the fastest of some contestants.
     pub fn best(&self, among: std::ops::Range<usize>) -> usize {
         let start = among.start;
         among
-            .min_by(|one, other| {
-                self.rows[*one]
-                    .median()
-                    .total_cmp(&self.rows[*other].median())
-            })
+            .min_by(|one, other| self.rows[*one].median().total_cmp(&self.rows[*other].median()))
             .unwrap_or(start)
     }
 
@@ -161,11 +150,7 @@ impl Round {
         times.sort_unstable_by(f64::total_cmp);
         let last = times.len().saturating_sub(1);
         let at = |share: f64| times.get((last as f64 * share).round() as usize).copied();
-        Round {
-            middle_ns: at(0.5).unwrap_or(f64::NAN),
-            p99_ns: at(0.99),
-            cpu_ns: None,
-        }
+        Round { middle_ns: at(0.5).unwrap_or(f64::NAN), p99_ns: at(0.99), cpu_ns: None }
     }
 
     /// Makes a round of items that were timed together.
@@ -181,9 +166,7 @@ impl Round {
     pub fn of_work(items: usize, work: impl FnOnce() -> Result<usize>) -> Result<Round> {
         let begun = thread_cpu_ns();
         let (elapsed, done) = timed(work)?;
-        let cpu_ns = begun
-            .zip(thread_cpu_ns())
-            .map(|(begun, ended)| ended - begun);
+        let cpu_ns = begun.zip(thread_cpu_ns()).map(|(begun, ended)| ended - begun);
         if done != items {
             return Err(format!("{done} of {items} items were there").into());
         }
@@ -226,10 +209,7 @@ mod tests {
         let times = [[1, 10, 100], [2, 30, 200]];
         section
             .interleave(3, &mut |contestant, round| {
-                Ok(Round::mean(
-                    Duration::from_nanos(times[contestant][round]),
-                    1,
-                ))
+                Ok(Round::mean(Duration::from_nanos(times[contestant][round]), 1))
             })
             .unwrap();
         assert_eq!(section.ratio(1, 0), 2.0);

@@ -77,9 +77,7 @@ impl Options {
 /// Gives the root of the project.
 pub fn project() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors()
-        .nth(2)
-        .expect("it lies two levels below the root")
+    here.ancestors().nth(2).expect("it lies two levels below the root")
 }
 
 fn build_sapwood() -> Result<PathBuf> {

@@ -1,7 +1,7 @@
 //! The contestants that append, behind one trait: in this process, or driven through a pipe.
 //!
-//! The peers get what suits them best: SQLite an integer key and prepared statements, the bare loop a
-//! file that is already there, full of zeros.
+//! The peers get what suits them best: SQLite an integer key and prepared statements, the bare loop
+//! a file that is already there, full of zeros.
 
 pub mod bare;
 pub mod library;

@@ -19,15 +19,7 @@ one by one), *ratio* the median of the rounds' ratios to the first row (more tha
 *on CPU* the time on the processor where nothing has to wait. The raw numbers are in `benchmarks/peers.json`.
 ";
 
-const COLUMNS: [&str; 7] = [
-    "",
-    "median",
-    "p99",
-    "on CPU",
-    "per second",
-    "ratio",
-    "spread",
-];
+const COLUMNS: [&str; 7] = ["", "median", "p99", "on CPU", "per second", "ratio", "spread"];
 
 /// Draws a section for a terminal.
 pub fn text(section: &Section) -> String {
@@ -73,11 +65,7 @@ fn page(machine: &Machine, sections: &[Section]) -> Result<String> {
     out.push_str("| --- | --- | ---: | ---: | --- |\n");
     for section in sections {
         for bar in &section.bars {
-            let holds = if bar.holds() {
-                "holds"
-            } else {
-                "**does not hold**"
-            };
+            let holds = if bar.holds() { "holds" } else { "**does not hold**" };
             let title = &section.title;
             writeln!(
                 out,
@@ -117,15 +105,8 @@ fn cells(section: &Section, place: usize) -> [String; 7] {
 
 fn verdicts(section: &Section) -> Vec<String> {
     let verdict = |bar: &crate::measure::Bar| {
-        let holds = if bar.holds() {
-            "holds"
-        } else {
-            "DOES NOT HOLD"
-        };
-        format!(
-            "{}: {:.2}, at most {:.2}: {holds}",
-            bar.text, bar.found, bar.limit
-        )
+        let holds = if bar.holds() { "holds" } else { "DOES NOT HOLD" };
+        format!("{}: {:.2}, at most {:.2}: {holds}", bar.text, bar.found, bar.limit)
     };
     section.bars.iter().map(verdict).collect()
 }
@@ -156,15 +137,10 @@ fn rate(ns: f64) -> String {
 }
 
 fn value(machine: &Machine, sections: &[Section]) -> Value {
-    let machine = machine
-        .iter()
-        .map(|(name, value)| (*name, Value::from(value.as_str())));
+    let machine = machine.iter().map(|(name, value)| (*name, Value::from(value.as_str())));
     Value::map([
         ("machine", Value::map(machine)),
-        (
-            "sections",
-            Value::List(sections.iter().map(section_value).collect()),
-        ),
+        ("sections", Value::List(sections.iter().map(section_value).collect())),
     ])
 }
 
@@ -181,25 +157,14 @@ fn section_value(section: &Section) -> Value {
         ("title", Value::from(section.title.as_str())),
         ("item", Value::from(section.item)),
         ("bars", Value::List(section.bars.iter().map(bar).collect())),
-        (
-            "rows",
-            Value::List(section.rows.iter().map(row_value).collect()),
-        ),
+        ("rows", Value::List(section.rows.iter().map(row_value).collect())),
     ])
 }
 
 fn row_value(row: &Row) -> Value {
     let middles = row.rounds.iter().map(|round| number(round.middle_ns));
-    let p99s = row
-        .rounds
-        .iter()
-        .filter_map(|round| round.p99_ns)
-        .map(number);
-    let cpus = row
-        .rounds
-        .iter()
-        .filter_map(|round| round.cpu_ns)
-        .map(number);
+    let p99s = row.rounds.iter().filter_map(|round| round.p99_ns).map(number);
+    let cpus = row.rounds.iter().filter_map(|round| round.cpu_ns).map(number);
     Value::map([
         ("name", Value::from(row.name.as_str())),
         ("median_ns", Value::List(middles.collect())),

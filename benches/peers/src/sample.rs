@@ -37,12 +37,9 @@ pub fn message(writer: usize, number: usize, bytes: usize) -> String {
     let role = ["user", "assistant"][number % 2];
     let time = 1_760_000_000_000 + number as u64 * 1000;
     let mut text = String::with_capacity(bytes + 16);
-    write!(
-        text,
-        r#"{{"type":"message","role":"{role}","timestamp":{time},"writer":{writer},"#
-    )
-    .and_then(|()| write!(text, r#""number":{number},"content":""#))
-    .expect("a string takes what is written to it");
+    write!(text, r#"{{"type":"message","role":"{role}","timestamp":{time},"writer":{writer},"#)
+        .and_then(|()| write!(text, r#""number":{number},"content":""#))
+        .expect("a string takes what is written to it");
     while text.len() + 2 < bytes {
         push_phrase(&mut text, dice.below(PHRASES).min(dice.below(PHRASES)));
     }
@@ -52,8 +49,8 @@ pub fn message(writer: usize, number: usize, bytes: usize) -> String {
 
 /// Adds one of the phrases that all conversations are made of, the first ones far more often.
 ///
-/// With so many of them, zstd at level 3 makes a fifth of 64 KiB of messages, as it does of sessions
-/// that people had.
+/// With so many of them, zstd at level 3 makes a fifth of 64 KiB of messages, as it does of
+/// sessions that people had.
 fn push_phrase(text: &mut String, phrase: usize) {
     let mut words = Dice::new(phrase as u64);
     for _ in 0..4 + words.below(12) {
@@ -67,7 +64,5 @@ fn push_phrase(text: &mut String, phrase: usize) {
 
 /// Makes the messages of one writer.
 pub fn messages(writer: usize, count: usize, bytes: usize) -> Vec<String> {
-    (0..count)
-        .map(|number| message(writer, number, bytes))
-        .collect()
+    (0..count).map(|number| message(writer, number, bytes)).collect()
 }

@@ -62,18 +62,12 @@ const IO: u8 = 7;
 impl Failure {
     /// Refuses a request.
     pub(crate) fn request(message: impl Into<String>) -> Failure {
-        Failure::Request {
-            message: message.into(),
-            hint: None,
-        }
+        Failure::Request { message: message.into(), hint: None }
     }
 
     /// Adds the number of the input line that failed.
     pub(crate) fn on_line(self, number: u64) -> Failure {
-        Failure::Line {
-            number,
-            cause: Box::new(self),
-        }
+        Failure::Line { number, cause: Box::new(self) }
     }
 
     /// Says whether nobody reads our output any more, which is no failure.
@@ -121,53 +115,37 @@ impl From<Error> for Failure {
 fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
     let (name, exit, hint) = match error {
         Error::Io { source, .. } => ("io", IO, io_hint(source)),
-        Error::NotAStore { .. } => (
-            "not-a-store",
-            REQUEST,
-            "make one with 'sapwood init', or name another with --store",
-        ),
-        Error::UnsupportedFormat { .. } => (
-            "unsupported-format",
-            REQUEST,
-            "a newer sapwood wrote it; nothing was changed",
-        ),
-        Error::Corrupt { .. } => (
-            "corrupt",
-            CORRUPT,
-            "'sapwood fsck' lists all damage; nothing was changed",
-        ),
+        Error::NotAStore { .. } => {
+            ("not-a-store", REQUEST, "make one with 'sapwood init', or name another with --store")
+        }
+        Error::UnsupportedFormat { .. } => {
+            ("unsupported-format", REQUEST, "a newer sapwood wrote it; nothing was changed")
+        }
+        Error::Corrupt { .. } => {
+            ("corrupt", CORRUPT, "'sapwood fsck' lists all damage; nothing was changed")
+        }
         Error::InvalidObject { .. } => ("invalid-object", REQUEST, ""),
         Error::ObjectMissing { .. } => ("object-missing", MISSING, ""),
         Error::WrongKind { .. } => ("wrong-kind", REQUEST, ""),
-        Error::RevisionUnknown { .. } => (
-            "revision-unknown",
-            MISSING,
-            "'sapwood for-each-ref' lists the names there are",
-        ),
+        Error::RevisionUnknown { .. } => {
+            ("revision-unknown", MISSING, "'sapwood for-each-ref' lists the names there are")
+        }
         Error::Ambiguous { candidates, .. } => return ambiguous(candidates),
         Error::InvalidName { .. } => ("invalid-name", REQUEST, ""),
         Error::Dangling { .. } => ("dangling", REQUEST, "store the object first"),
-        Error::RefConflict { .. } => (
-            "ref-conflict",
-            RACE,
-            "someone else moved it; look again and retry",
-        ),
-        Error::SymbolicDepth { .. } => (
-            "symbolic-depth",
-            REQUEST,
-            "'sapwood symbolic-ref' shows and sets where each leads",
-        ),
+        Error::RefConflict { .. } => {
+            ("ref-conflict", RACE, "someone else moved it; look again and retry")
+        }
+        Error::SymbolicDepth { .. } => {
+            ("symbolic-depth", REQUEST, "'sapwood symbolic-ref' shows and sets where each leads")
+        }
         Error::TooLarge { .. } => ("too-large", REQUEST, ""),
-        Error::LockTimeout { .. } => (
-            "lock-timeout",
-            LOCKED,
-            "wait for that process to finish, then retry",
-        ),
-        Error::OutcomeUnknown { .. } => (
-            "outcome-unknown",
-            IO,
-            "check the disk, then look whether it is there before retrying",
-        ),
+        Error::LockTimeout { .. } => {
+            ("lock-timeout", LOCKED, "wait for that process to finish, then retry")
+        }
+        Error::OutcomeUnknown { .. } => {
+            ("outcome-unknown", IO, "check the disk, then look whether it is there before retrying")
+        }
         Error::HandleDead { .. } => ("handle-dead", IO, "check the disk, then run it again"),
         Error::ReadOnly { .. } => ("read-only", IO, "the file system can only be read"),
         Error::NetworkFilesystem { .. } => (
@@ -177,11 +155,7 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         ),
         _ => ("error", REQUEST, ""),
     };
-    (
-        name,
-        exit,
-        Some(hint.to_owned()).filter(|hint| !hint.is_empty()),
-    )
+    (name, exit, Some(hint.to_owned()).filter(|hint| !hint.is_empty()))
 }
 
 fn io_hint(source: &io::Error) -> &'static str {
@@ -209,22 +183,13 @@ pub(crate) fn report(failure: &Failure, global: &Global) -> ExitCode {
     }
     let (name, exit, hint) = failure.explain();
     let color = output::is_colored(global.color, Stream::Err);
-    say(
-        name,
-        &failure.message(),
-        hint.as_deref(),
-        exit,
-        global.json,
-        color,
-    );
+    say(name, &failure.message(), hint.as_deref(), exit, global.json, color);
     ExitCode::from(exit)
 }
 
 /// Says what is wrong with the arguments, or prints the help or version that they ask for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let json = std::env::args_os()
-        .skip(1)
-        .any(|argument| argument == "--json");
+    let json = std::env::args_os().skip(1).any(|argument| argument == "--json");
     if json && error.use_stderr() {
         let text = error.render().to_string();
         let (message, hint) = text.split_once("\n\n").unwrap_or((&text, ""));

@@ -43,9 +43,7 @@ impl Opened {
         Opened {
             repo: Repo::on(store.clone()),
             store,
-            place: Place {
-                session: text("SAPWOOD_SESSION"),
-            },
+            place: Place { session: text("SAPWOOD_SESSION") },
         }
     }
 
@@ -68,24 +66,13 @@ impl Context {
 
     /// Opens the store for reading. Nothing is ever written.
     pub(crate) fn open(&self) -> Result<Opened, Failure> {
-        let options = Options {
-            read_only: true,
-            ..options()
-        };
-        Ok(Opened::new(LocalStore::open(
-            disk(),
-            &self.find()?,
-            options,
-        )?))
+        let options = Options { read_only: true, ..options() };
+        Ok(Opened::new(LocalStore::open(disk(), &self.find()?, options)?))
     }
 
     /// Opens the store for reading and writing.
     pub(crate) fn open_for_writing(&self) -> Result<Opened, Failure> {
-        Ok(Opened::new(LocalStore::open(
-            disk(),
-            &self.find()?,
-            options(),
-        )?))
+        Ok(Opened::new(LocalStore::open(disk(), &self.find()?, options())?))
     }
 
     /// Opens the store for reading and writing; where none is found, makes the user's own.
@@ -113,28 +100,20 @@ impl Context {
     /// Gives the store that the flags or the environment name.
     pub(crate) fn named_store(&self) -> Option<PathBuf> {
         let named = self.global.store.clone();
-        named.or_else(|| {
-            env::var_os("SAPWOOD_DIR")
-                .filter(|dir| !dir.is_empty())
-                .map(Into::into)
-        })
+        named.or_else(|| env::var_os("SAPWOOD_DIR").filter(|dir| !dir.is_empty()).map(Into::into))
     }
 
     /// Finds the store: by name, else the nearest upwards, else the user's own.
     pub(crate) fn find(&self) -> Result<PathBuf, Failure> {
         if let Some(named) = self.named_store() {
             let within = named.join(STORE_DIR_NAME);
-            return Ok(if !is_store(&named) && is_store(&within) {
-                within
-            } else {
-                named
-            });
+            return Ok(if !is_store(&named) && is_store(&within) { within } else { named });
         }
         let here = env::current_dir().map_err(Error::io("find", "."))?;
         let own = || home().filter(|path| is_store(path));
-        let found = Repo::discover(&here).or_else(own).ok_or(Error::NotAStore {
-            path: here.join(STORE_DIR_NAME),
-        });
+        let found = Repo::discover(&here)
+            .or_else(own)
+            .ok_or(Error::NotAStore { path: here.join(STORE_DIR_NAME) });
         Ok(found?)
     }
 }
@@ -143,19 +122,9 @@ impl Context {
 impl Context {
     /// Says for the operations log what is done, by whom and when, on one line.
     pub(crate) fn operation(&self, reason: Option<&str>, words: &[&str]) -> Operation {
-        let typed = || {
-            words
-                .iter()
-                .map(|word| quote::shell(word))
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
+        let typed = || words.iter().map(|word| quote::shell(word)).collect::<Vec<_>>().join(" ");
         let command = reason.map_or_else(typed, str::to_owned);
-        Operation {
-            time: now(),
-            actor: actor(),
-            command: command.replace(char::is_control, " "),
-        }
+        Operation { time: now(), actor: actor(), command: command.replace(char::is_control, " ") }
     }
 }
 

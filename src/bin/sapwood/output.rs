@@ -64,11 +64,7 @@ impl Output {
         &mut self,
         fields: [(&'static str, Value); N],
     ) -> Result<(), Failure> {
-        self.value(&object(
-            [("v", Value::from(SHAPE_VERSION))]
-                .into_iter()
-                .chain(fields),
-        ))
+        self.value(&object([("v", Value::from(SHAPE_VERSION))].into_iter().chain(fields)))
     }
 
     /// Prints a JSON value on a line.
@@ -111,11 +107,7 @@ impl Output {
 /// Builds a JSON object.
 pub(crate) fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let fields = fields.into_iter();
-    Value::Map(
-        fields
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-    )
+    Value::Map(fields.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// Gives a count as a JSON number.
@@ -140,9 +132,5 @@ pub(crate) fn is_colored(color: Color, stream: Stream) -> bool {
 
 /// Puts a text between the codes of a style, or leaves it plain.
 pub(crate) fn painted(style: Style, text: impl Display, color: bool) -> String {
-    if color {
-        format!("{style}{text}{style:#}")
-    } else {
-        text.to_string()
-    }
+    if color { format!("{style}{text}{style:#}") } else { text.to_string() }
 }

@@ -35,11 +35,7 @@ impl Progress {
         self.shown.set(true);
         let percent = (done * 100).checked_div(total).unwrap_or(0);
         // With stderr gone there is nobody left to tell.
-        let _ = write!(
-            io::stderr(),
-            "\r{}: {percent:3}% ({done}/{total})\x1b[K",
-            self.what
-        );
+        let _ = write!(io::stderr(), "\r{}: {percent:3}% ({done}/{total})\x1b[K", self.what);
     }
 }
 

@@ -8,10 +8,7 @@ pub(crate) fn word(line: &[u8]) -> Result<(Vec<u8>, &[u8]), &'static str> {
     match line.strip_prefix(b"\"") {
         Some(quoted) => unquote(quoted),
         None => {
-            let end = line
-                .iter()
-                .position(|byte| *byte == b' ')
-                .unwrap_or(line.len());
+            let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
             Ok((line[..end].to_vec(), &line[end..]))
         }
     }
@@ -23,13 +20,7 @@ fn unquote(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), &'static str> {
     loop {
         rest = match rest {
             [b'"', after @ ..] => return Ok((text, after)),
-            [
-                b'\\',
-                high @ b'0'..=b'3',
-                middle @ b'0'..=b'7',
-                low @ b'0'..=b'7',
-                after @ ..,
-            ] => {
+            [b'\\', high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', after @ ..] => {
                 text.push((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'));
                 after
             }
@@ -88,10 +79,7 @@ mod tests {
         ];
         for (line, expected, rest) in cases {
             let (text, after) = word(line.as_bytes()).unwrap();
-            assert_eq!(
-                (text.as_slice(), after),
-                (expected.as_bytes(), rest.as_bytes())
-            );
+            assert_eq!((text.as_slice(), after), (expected.as_bytes(), rest.as_bytes()));
         }
         for line in [r#""open"#, r#""\q""#, r#""\"#, r#""\77""#] {
             assert!(word(line.as_bytes()).is_err(), "{line}");

@@ -24,15 +24,9 @@ impl Range {
     ) -> Result<Range, Failure> {
         if let Some(excluded) = text.strip_prefix('^') {
             let id = repo::resolve(snapshot, &opened.place, excluded)?;
-            return Ok(Range {
-                include: None,
-                exclude: Some(id),
-            });
+            return Ok(Range { include: None, exclude: Some(id) });
         }
         let found = repo::resolve_range(snapshot, &opened.place, text)?;
-        Ok(Range {
-            include: Some(found.show),
-            exclude: found.hide,
-        })
+        Ok(Range { include: Some(found.show), exclude: found.hide })
     }
 }

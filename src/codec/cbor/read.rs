@@ -1,8 +1,8 @@
 //! Reading CBOR, and refusing all but the form that is written.
 //!
-//! This is the hot path of every walk, so it reads once, straight into values, and checks as it goes:
-//! lengths as short as they go and definite, no tags, no bytes left. That it accepts exactly what
-//! serde_cbor writes is tested against it.
+//! This is the hot path of every walk, so it reads once, straight into values, and checks as it
+//! goes: lengths as short as they go and definite, no tags, no bytes left. That it accepts exactly
+//! what serde_cbor writes is tested against it.
 //!
 //! Bounded: nesting by [`NESTING_MAX`], allocations by the bytes that are there.
 
@@ -11,7 +11,8 @@ use std::borrow::Cow;
 use crate::codec::{DEPTH_MAX, Value};
 use crate::id::Id;
 
-/// How deep anything nests: the values in an object, and the lists and maps of its fields around them.
+/// How deep anything nests: the values in an object, and the lists and maps of its fields around
+/// them.
 const NESTING_MAX: usize = DEPTH_MAX + 8;
 /// For how many items room is made on the word of a length.
 const ITEMS_TRUSTED_MAX: u64 = 64;
@@ -52,11 +53,7 @@ impl<'a> Reader<'a> {
     /// Reads the begin of a map, and gives the number of its pairs.
     pub(super) fn map_begin(&mut self) -> Result<u64, Fault> {
         match self.head()? {
-            Head {
-                major: 5,
-                argument,
-                width: 0..,
-            } => Ok(argument),
+            Head { major: 5, argument, width: 0.. } => Ok(argument),
             _ => Err("expected a map"),
         }
     }
@@ -64,20 +61,14 @@ impl<'a> Reader<'a> {
     /// Reads the key of a pair.
     pub(super) fn key(&mut self) -> Result<&'a str, Fault> {
         match self.head()? {
-            Head {
-                major: 3, argument, ..
-            } => self.text(argument),
+            Head { major: 3, argument, .. } => self.text(argument),
             _ => Err("a key is not a string"),
         }
     }
 
     /// Reads any value, nested no deeper than `depth`.
     pub(super) fn value(&mut self, depth: usize) -> Result<Value, Fault> {
-        let Head {
-            major,
-            argument,
-            width,
-        } = self.head()?;
+        let Head { major, argument, width } = self.head()?;
         match major {
             0 => integer(argument).map(Value::Integer),
             1 => integer(argument).map(|integer| Value::Integer(-1 - integer)),
@@ -105,10 +96,7 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self, count: u64) -> Result<&'a [u8], Fault> {
         let count = usize::try_from(count).map_err(|_| "a length beyond the end")?;
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or("it ends too early")?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or("it ends too early")?;
         self.rest = rest;
         Ok(taken)
     }
@@ -123,11 +111,7 @@ impl<'a> Reader<'a> {
         let (major, info) = (first >> 5, first & 31);
         let width = match info {
             0..24 => {
-                return Ok(Head {
-                    major,
-                    argument: u64::from(info),
-                    width: 0,
-                });
+                return Ok(Head { major, argument: u64::from(info), width: 0 });
             }
             24 => 1,
             25 => 2,
@@ -142,11 +126,7 @@ impl<'a> Reader<'a> {
         if major != 7 && argument < least {
             return Err("an integer or a length longer than it needs to be");
         }
-        Ok(Head {
-            major,
-            argument,
-            width: width as u8,
-        })
+        Ok(Head { major, argument, width: width as u8 })
     }
 }
 
@@ -177,9 +157,9 @@ fn simple(argument: u64, width: u8) -> Result<Value, Fault> {
         (0, 21) => return Ok(Value::Bool(true)),
         (0, 22) => return Ok(Value::Null),
         (2, half) => half_to_single(half as u16).map(f64::from),
-        (4, single) => Some(f32::from_bits(single as u32))
-            .filter(|single| !is_half(*single))
-            .map(f64::from),
+        (4, single) => {
+            Some(f32::from_bits(single as u32)).filter(|single| !is_half(*single)).map(f64::from)
+        }
         (8, double) => {
             Some(f64::from_bits(double)).filter(|double| f64::from(*double as f32) != *double)
         }
@@ -205,10 +185,7 @@ fn half_to_single(half: u16) -> Option<f32> {
 
 /// Says whether a float of four bytes fits into two.
 fn is_half(single: f32) -> bool {
-    let (exponent, fraction) = (
-        (single.to_bits() >> 23 & 255) as i32 - 127,
-        single.to_bits(),
-    );
+    let (exponent, fraction) = ((single.to_bits() >> 23 & 255) as i32 - 127, single.to_bits());
     let dropped = match exponent {
         -14..=15 => 13,
         -24..-14 => -1 - exponent,
@@ -226,11 +203,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<Value, Fault> {
         let mut reader = Reader::new(bytes);
         let value = reader.value(NESTING_MAX)?;
-        reader
-            .rest
-            .is_empty()
-            .then_some(value)
-            .ok_or("bytes are left")
+        reader.rest.is_empty().then_some(value).ok_or("bytes are left")
     }
 
     #[test]

@@ -18,10 +18,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value> {
 }
 
 fn fault(what: &str, at: usize) -> Error {
-    Error::InvalidObject {
-        kind: "JSON",
-        why: format!("{what} at byte {at}"),
-    }
+    Error::InvalidObject { kind: "JSON", why: format!("{what} at byte {at}") }
 }
 
 struct Parser<'a> {
@@ -33,10 +30,9 @@ impl Parser<'_> {
     fn value(&mut self, depth: usize) -> Result<Value> {
         match self.peek() {
             Some(b'"') => self.string().map(Value::Text),
-            Some(b'{' | b'[') if depth == 0 => Err(fault(
-                &format!("nested more than {DEPTH_MAX} deep"),
-                self.at,
-            )),
+            Some(b'{' | b'[') if depth == 0 => {
+                Err(fault(&format!("nested more than {DEPTH_MAX} deep"), self.at))
+            }
             Some(b'{') => self.map(depth - 1),
             Some(b'[') => self.list(depth - 1),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -154,9 +150,7 @@ impl Parser<'_> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4);
         let digit = |byte: &u8| char::from(*byte).to_digit(16);
         let code = digits.and_then(|digits| {
-            digits
-                .iter()
-                .try_fold(0, |code, byte| Some(code << 4 | digit(byte)?))
+            digits.iter().try_fold(0, |code, byte| Some(code << 4 | digit(byte)?))
         });
         self.at += 4;
         code.ok_or_else(|| fault("an incomplete escape", start))

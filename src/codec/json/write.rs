@@ -21,11 +21,7 @@ pub fn to_string(value: &Value) -> String {
 /// Gives a value as JSON with a line for each item, indented by two spaces a level.
 pub fn pretty(value: &Value) -> String {
     let mut out = Vec::new();
-    Writer {
-        out: &mut out,
-        indent: Some(0),
-    }
-    .value(value);
+    Writer { out: &mut out, indent: Some(0) }.value(value);
     String::from_utf8(out).expect("JSON of UTF-8 strings is UTF-8")
 }
 

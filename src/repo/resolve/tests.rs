@@ -15,9 +15,7 @@ struct Fixture {
 fn fixture() -> Fixture {
     let repo = Repo::in_memory();
     let add = |pin: &Pin, texts: &[&str]| {
-        let bodies = texts
-            .iter()
-            .map(|text| Value::map([("id", Value::from(*text))]));
+        let bodies = texts.iter().map(|text| Value::map([("id", Value::from(*text))]));
         session::append(&repo, pin, bodies.collect(), Durability::Full, 1).unwrap()
     };
     let pin = |branch: &str| session::pin(&repo, Some("s1"), Some(branch), 0, "tester").unwrap();
@@ -109,10 +107,7 @@ fn what_is_not_there_is_said() {
     ];
     for (text, why) in cases {
         let error = repo.resolve(text).unwrap_err();
-        assert!(
-            matches!(error, Error::RevisionUnknown { .. }),
-            "{text}: {error}"
-        );
+        assert!(matches!(error, Error::RevisionUnknown { .. }), "{text}: {error}");
         assert!(error.to_string().contains(why), "{text}: {error}");
     }
     let missing = Id::of(Kind::Blob, b"missing");
@@ -150,9 +145,7 @@ fn an_ambiguous_prefix_lists_candidates() {
     }
     transaction.commit(Durability::Full).unwrap();
     ids.sort_unstable();
-    let twins = ids
-        .windows(2)
-        .find(|pair| pair[0].short(4) == pair[1].short(4));
+    let twins = ids.windows(2).find(|pair| pair[0].short(4) == pair[1].short(4));
     let prefix = twins.expect("3000 ids share some 4 digits")[0].short(4);
     let expected: Vec<Id> = ids.into_iter().filter(|id| id.short(4) == prefix).collect();
     match repo.resolve(&prefix).unwrap_err() {

@@ -42,10 +42,7 @@ struct Slot {
 impl BlockCache {
     /// Makes an empty cache with a budget.
     pub(crate) fn new(bytes_max: usize) -> BlockCache {
-        BlockCache {
-            bytes_max,
-            clock: Mutex::default(),
-        }
+        BlockCache { bytes_max, clock: Mutex::default() }
     }
 
     /// Finds a block.
@@ -72,11 +69,7 @@ impl BlockCache {
         let place = clock.slots.len();
         clock.places.insert(key, place);
         clock.bytes += block.len();
-        clock.slots.push(Slot {
-            key,
-            block: Arc::clone(block),
-            used: false,
-        });
+        clock.slots.push(Slot { key, block: Arc::clone(block), used: false });
     }
 
     /// Gives the bytes that are kept now.
@@ -168,9 +161,7 @@ mod tests {
             assert!(cache.bytes() <= 1000);
             assert!(cache.get(&key(0)).is_some(), "used before each new block");
         }
-        let kept: Vec<u32> = (0..200)
-            .filter(|block| cache.get(&key(*block)).is_some())
-            .collect();
+        let kept: Vec<u32> = (0..200).filter(|block| cache.get(&key(*block)).is_some()).collect();
         assert_eq!(kept.len(), 10);
         assert!(kept.contains(&199));
         for block in kept {

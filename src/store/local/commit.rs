@@ -30,15 +30,19 @@ impl Inner {
     /// Commits a transaction and gives the place that must become durable for it.
     pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
         self.check_writable()?;
-        // What this handle knows may be behind what others committed; then it is all done again.
-        let mut snapshot = LocalSnapshot::new(Arc::clone(self), self.state());
+        // What this handle knows may be behind what others committed: then it is planned again
+        // below, whatever came of it here. A disk that failed is not asked twice.
+        let mut snapshot = LocalSnapshot::for_commit(self, self.state());
         let mut settled = self.settle(&snapshot, plan);
+        if let Err(Error::Io { .. }) = settled {
+            return settled.map(|_| Position::default());
+        }
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;
         let mut state = self.catch_up(&guard, mirrors)?;
         if settled.is_err() || !snapshot.is_all_of(&state) {
-            snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
+            snapshot = LocalSnapshot::for_commit(self, Arc::clone(&state));
             settled = self.settle(&snapshot, plan);
         }
         let (transaction, moves) = match settled {
@@ -81,9 +85,7 @@ impl Inner {
                 self.loose.put(&object.id, object.kind, &object.content)?;
             }
         }
-        transaction
-            .objects
-            .retain(|object| (object.content.len() as u64) < LOOSE_BYTES_MIN);
+        transaction.objects.retain(|object| (object.content.len() as u64) < LOOSE_BYTES_MIN);
         Ok((transaction, moves))
     }
 
@@ -114,11 +116,7 @@ impl Inner {
         if guard.holder_died {
             self.heal(&state, mirrors)?;
         }
-        let durable = if mark.sequence == segment.sequence {
-            mark.offset
-        } else {
-            0
-        };
+        let durable = if mark.sequence == segment.sequence { mark.offset } else { 0 };
         segment.write_again(durable)?;
         Ok(state)
     }
@@ -154,11 +152,7 @@ impl Inner {
         }
         let segment = state.open_segment();
         let durable = self.durable_position();
-        let synced = if durable.sequence == segment.sequence {
-            durable.offset
-        } else {
-            0
-        };
+        let synced = if durable.sequence == segment.sequence { durable.offset } else { 0 };
         segment.append(&group, synced)?;
         Ok(state)
     }

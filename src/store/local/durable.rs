@@ -2,8 +2,8 @@
 //!
 //! A [`Position`] counts through all segments, so one number says how much is durable. The file
 //! `objects/journal/synced` holds it: whoever synced raises it afterwards, so it never claims more
-//! than is true, also not after a power cut. It is written in place and never synced itself; when it
-//! is lost, the groups' own `synced` fields still say enough.
+//! than is true, also not after a power cut. It is written in place and never synced itself; when
+//! it is lost, the groups' own `synced` fields still say enough.
 //!
 //! The same file's lock makes one process sync for all: the others wait until the mark has passed
 //! them, or take their turn.
@@ -33,9 +33,7 @@ pub(crate) struct DurableMark {
 impl DurableMark {
     /// Opens the mark for raising it, and makes it where there is none.
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<DurableMark> {
-        let file = disk
-            .open(&path, OpenMode::OpenOrCreate)
-            .map_err(Error::io("open", &path))?;
+        let file = disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open", &path))?;
         Ok(DurableMark { path, file })
     }
 
@@ -51,37 +49,23 @@ impl DurableMark {
     /// Reads the mark. One that is torn or lost claims nothing.
     pub(crate) fn get(&self) -> Result<Position> {
         let mut record = [0u8; MARK_BYTES];
-        self.file
-            .read_full_at(&mut record, 0)
-            .map_err(Error::io("read", &self.path))?;
+        self.file.read_full_at(&mut record, 0).map_err(Error::io("read", &self.path))?;
         let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
-        let position = Position {
-            sequence: word(0),
-            offset: word(8),
-        };
-        Ok(if encode(position) == record {
-            position
-        } else {
-            Position::default()
-        })
+        let position = Position { sequence: word(0), offset: word(8) };
+        Ok(if encode(position) == record { position } else { Position::default() })
     }
 
     /// Sets the mark, after a sync that covered `position`.
     ///
-    /// Two who set it at once may leave the lower one: it then claims less than is true, which costs a
-    /// sync and nothing else.
+    /// Two who set it at once may leave the lower one: it then claims less than is true, which
+    /// costs a sync and nothing else.
     pub(crate) fn set(&self, position: Position) -> Result<()> {
-        self.file
-            .write_all_at(&encode(position), 0)
-            .map_err(Error::io("write", &self.path))
+        self.file.write_all_at(&encode(position), 0).map_err(Error::io("write", &self.path))
     }
 
     /// Takes the turn to sync for all, unless another process has it.
     pub(crate) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
-        let taken = self
-            .file
-            .try_lock()
-            .map_err(Error::io("lock", &self.path))?;
+        let taken = self.file.try_lock().map_err(Error::io("lock", &self.path))?;
         Ok(taken.then_some(Turn(self)))
     }
 }
@@ -116,10 +100,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mark = DurableMark::open(&OsDisk, dir.path().join("synced")).unwrap();
         assert_eq!(mark.get().unwrap(), Position::default());
-        let late = Position {
-            sequence: 2,
-            offset: 64,
-        };
+        let late = Position { sequence: 2, offset: 64 };
         mark.set(late).unwrap();
         assert_eq!(mark.get().unwrap(), late);
         mark.file.write_all_at(&[9], 3).unwrap();

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - Nothing is written and no lock is taken: it works on read-only media and beside writers.
-//! - Damage is a finding, never the end of the check. Every part is looked at on its own, also those
-//!   of a store that [`LocalStore::open`](super::LocalStore::open) refuses.
+//! - Damage is a finding, never the end of the check. Every part is looked at on its own, also
+//!   those of a store that [`LocalStore::open`](super::LocalStore::open) refuses.
 //! - A writer beside it makes no false errors. What is read first is what later parts rely on: the
 //!   mark, the manifest, the journal, then the rest. Where something was found and the manifest has
 //!   changed meanwhile, the check begins anew.
@@ -315,37 +315,19 @@ impl Check<'_> {
                 let place = offset.map_or(String::new(), |at| format!("at byte {at}: "));
                 (what, Some(path), format!("{place}{why}"))
             }
-            Error::Io {
-                action,
-                path,
-                source,
-            } => match source.kind() {
+            Error::Io { action, path, source } => match source.kind() {
                 std::io::ErrorKind::NotFound => {
                     ("file-missing", Some(path), "it is missing".to_owned())
                 }
-                _ => (
-                    "unreadable",
-                    Some(path),
-                    format!("cannot {action} it: {source}"),
-                ),
+                _ => ("unreadable", Some(path), format!("cannot {action} it: {source}")),
             },
-            Error::UnsupportedFormat {
-                path,
-                found,
-                supported,
-            } => {
+            Error::UnsupportedFormat { path, found, supported } => {
                 let why = format!("it has {found}; this program reads {supported}");
                 ("unsupported", Some(path), why)
             }
             error => (what, None, error.to_string()),
         };
-        self.push(Finding {
-            severity,
-            what,
-            object,
-            file,
-            why,
-        });
+        self.push(Finding { severity, what, object, file, why });
     }
 
     /// Takes note of an object whose content matches its id, and checks what it says.

@@ -110,13 +110,7 @@ impl Graph {
         if header[..32] != pack_id.as_bytes()[..] || u32_at(header, 32) != rows {
             return Err(paged.corrupt(0, "it is the graph of another pack"));
         }
-        let mut graph = Graph {
-            paged,
-            labels: Vec::new(),
-            rows,
-            outside,
-            overflow,
-        };
+        let mut graph = Graph { paged, labels: Vec::new(), rows, outside, overflow };
         graph.read_labels(label_count)?;
         Ok(graph)
     }
@@ -173,10 +167,7 @@ impl Graph {
         if said.further == NONE {
             return Ok(Vec::new());
         }
-        let left = self
-            .overflow
-            .checked_sub(said.further)
-            .filter(|left| *left > 0);
+        let left = self.overflow.checked_sub(said.further).filter(|left| *left > 0);
         let left = left.ok_or_else(|| self.damaged(row, "parents beyond the table"))? - 1;
         let at = self.overflow_at() + 4 * u64::from(said.further);
         let count = self.paged.u32(at)?;
@@ -184,10 +175,7 @@ impl Graph {
             return Err(self.damaged(row, "more parents than the table holds"));
         }
         let words = self.paged.bytes(at + 4, 4 * count as usize)?;
-        words
-            .chunks_exact(4)
-            .map(|word| self.parent(row, u32_at(word, 0)))
-            .collect()
+        words.chunks_exact(4).map(|word| self.parent(row, u32_at(word, 0))).collect()
     }
 
     /// Gives an id of the table of outside ids.
@@ -202,10 +190,9 @@ impl Graph {
     /// Gives a label of the table.
     pub(crate) fn label(&self, number: u16) -> Result<Arc<str>> {
         let label = self.labels.get(usize::from(number));
-        label.cloned().ok_or_else(|| {
-            self.paged
-                .corrupt(self.paged.len(), "a label beyond the table")
-        })
+        label
+            .cloned()
+            .ok_or_else(|| self.paged.corrupt(self.paged.len(), "a label beyond the table"))
     }
 
     /// Reports a row that can't be.
@@ -246,9 +233,7 @@ impl Graph {
             at += 1 + bytes as u64;
         }
         if at != self.paged.len() {
-            return Err(self
-                .paged
-                .corrupt(at, "it is not as long as its counts say"));
+            return Err(self.paged.corrupt(at, "it is not as long as its counts say"));
         }
         Ok(())
     }

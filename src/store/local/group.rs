@@ -19,11 +19,11 @@
 //! ```
 //!
 //! Invariants:
-//! - The checksum covers the ids and an id covers its content, so a group whose checksum matches and
-//!   whose contents hash to their ids is whole. A reader that knows the group to be durable need not
-//!   hash the contents again.
-//! - The salt is random and known to no content, so content cannot forge a group; the offset and the
-//!   previous checksum are inside, so a group cannot be moved or come back after another.
+//! - The checksum covers the ids and an id covers its content, so a group whose checksum matches
+//!   and whose contents hash to their ids is whole. A reader that knows the group to be durable
+//!   need not hash the contents again.
+//! - The salt is random and known to no content, so content cannot forge a group; the offset and
+//!   the previous checksum are inside, so a group cannot be moved or come back after another.
 //! - A group can be recognised alone, without the one before it: recovery looks for survivors.
 
 use crate::id::{Id, Kind};
@@ -109,12 +109,7 @@ impl NewGroup<'_> {
             out.extend_from_slice(object.id.as_bytes());
             out.extend_from_slice(&bytes.to_le_bytes());
             out.extend_from_slice(&[object.kind as u8, 0, 0, 0]);
-            objects.push(ObjectRow {
-                id: object.id,
-                kind: object.kind,
-                start: 0,
-                bytes,
-            });
+            objects.push(ObjectRow { id: object.id, kind: object.kind, start: 0, bytes });
         }
         for ref_move in self.moves {
             write_move(&mut out, ref_move);
@@ -147,17 +142,10 @@ impl NewGroup<'_> {
     /// Gives a length that the group does not exceed.
     pub(crate) fn bytes_max(&self) -> u64 {
         const VALUE_BYTES_MAX: usize = 1 + 4 + 1024;
-        let objects = self
-            .objects
-            .iter()
-            .map(|object| OBJECT_ROW_BYTES + object.content.len());
-        let moves = self
-            .moves
-            .iter()
-            .map(|item| item.name.as_str().len() + 4 + 2 * VALUE_BYTES_MAX);
-        let operation = self
-            .operation
-            .map_or(0, |item| item.actor.len() + item.command.len() + 16);
+        let objects = self.objects.iter().map(|object| OBJECT_ROW_BYTES + object.content.len());
+        let moves =
+            self.moves.iter().map(|item| item.name.as_str().len() + 4 + 2 * VALUE_BYTES_MAX);
+        let operation = self.operation.map_or(0, |item| item.actor.len() + item.command.len() + 16);
         let variable = objects.sum::<usize>() + moves.sum::<usize>() + operation;
         CLOSE_BYTES + variable as u64 + ALIGNMENT
     }
@@ -207,19 +195,8 @@ impl Prefix {
             && length.is_multiple_of(ALIGNMENT)
             && length <= segment_bytes.checked_sub(offset)?
             && head_bytes as u64 <= length
-            && PREFIX_BYTES
-                .checked_add(rows)?
-                .checked_add(CHECKSUM_BYTES)?
-                <= head_bytes;
-        sound.then_some(Prefix {
-            flags,
-            synced,
-            length,
-            head_bytes,
-            objects,
-            moves,
-            previous,
-        })
+            && PREFIX_BYTES.checked_add(rows)?.checked_add(CHECKSUM_BYTES)? <= head_bytes;
+        sound.then_some(Prefix { flags, synced, length, head_bytes, objects, moves, previous })
     }
 
     /// Reads the head from its bytes; `None` if they are not what was written.
@@ -236,20 +213,13 @@ impl Prefix {
             let id = input.id()?;
             let bytes = input.u32()?;
             let kind = Kind::from_code(input.take(4)?[0])?;
-            objects.push(ObjectRow {
-                id,
-                kind,
-                start,
-                bytes,
-            });
+            objects.push(ObjectRow { id, kind, start, bytes });
             start = start.checked_add(u64::from(bytes))?;
         }
         if start > self.length {
             return None;
         }
-        let moves = (0..self.moves)
-            .map(|_| read_move(&mut input))
-            .collect::<Option<_>>()?;
+        let moves = (0..self.moves).map(|_| read_move(&mut input)).collect::<Option<_>>()?;
         let operation = match self.flags & FLAG_OPERATION {
             0 => None,
             _ => Some(read_operation(&mut input)?),
@@ -381,22 +351,13 @@ mod tests {
     fn example() -> (Vec<u8>, Head) {
         let content = b"hello".to_vec();
         let id = Id::of(Kind::Blob, &content);
-        let objects = [NewObject {
-            id,
-            kind: Kind::Blob,
-            content,
-            links: vec![],
-        }];
+        let objects = [NewObject { id, kind: Kind::Blob, content, links: vec![] }];
         let moves = [RefMove {
             name: RefName::head(),
             old: None,
             new: Some(RefValue::Symbolic(RefName::new("sessions/s/HEAD").unwrap())),
         }];
-        let operation = Operation {
-            time: -5,
-            actor: "ann".to_owned(),
-            command: "new".to_owned(),
-        };
+        let operation = Operation { time: -5, actor: "ann".to_owned(), command: "new".to_owned() };
         let group = NewGroup {
             objects: &objects,
             moves: &moves,
@@ -404,12 +365,7 @@ mod tests {
             close: false,
         };
         let previous = Id::from_bytes([1; 32]);
-        group.encode(&Place {
-            salt: &SALT,
-            previous,
-            offset: 64,
-            synced: 64,
-        })
+        group.encode(&Place { salt: &SALT, previous, offset: 64, synced: 64 })
     }
 
     fn whole(bytes: &[u8], offset: u64) -> Option<Head> {
@@ -448,18 +404,8 @@ mod tests {
 
     #[test]
     fn a_closing_group_has_the_length_that_is_kept_free_for_it() {
-        let group = NewGroup {
-            objects: &[],
-            moves: &[],
-            operation: None,
-            close: true,
-        };
-        let place = Place {
-            salt: &SALT,
-            previous: Id::from_bytes([1; 32]),
-            offset: 64,
-            synced: 0,
-        };
+        let group = NewGroup { objects: &[], moves: &[], operation: None, close: true };
+        let place = Place { salt: &SALT, previous: Id::from_bytes([1; 32]), offset: 64, synced: 0 };
         assert_eq!(group.encode(&place).0.len() as u64, CLOSE_BYTES);
     }
 }

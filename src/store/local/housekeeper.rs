@@ -36,15 +36,8 @@ struct Wanted {
 
 impl Housekeeper {
     pub(crate) fn new(inner: Arc<Inner>) -> Housekeeper {
-        let shared = Shared {
-            inner,
-            wanted: Mutex::default(),
-            changed: Condvar::new(),
-        };
-        Housekeeper {
-            shared: Arc::new(shared),
-            thread: Mutex::new(None),
-        }
+        let shared = Shared { inner, wanted: Mutex::default(), changed: Condvar::new() };
+        Housekeeper { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
 
     /// Asks for a sync within a second.
@@ -77,11 +70,7 @@ impl Drop for Housekeeper {
     fn drop(&mut self) {
         self.shared.wanted().stop = true;
         self.shared.changed.notify_one();
-        let thread = self
-            .thread
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         match thread {
             Some(thread) => drop(thread.join()),
             None => self.shared.finish(),
@@ -99,10 +88,7 @@ impl Shared {
         loop {
             let mut wanted = self.wanted();
             while !(wanted.sync || wanted.maintenance || wanted.stop) {
-                wanted = self
-                    .changed
-                    .wait(wanted)
-                    .unwrap_or_else(PoisonError::into_inner);
+                wanted = self.changed.wait(wanted).unwrap_or_else(PoisonError::into_inner);
             }
             if wanted.stop {
                 drop(wanted);

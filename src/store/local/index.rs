@@ -85,11 +85,7 @@ impl Index {
         if IDS_AT + ids_bytes + u64::from(blocks) * BLOCK_ROW_BYTES != paged.len() {
             return Err(paged.corrupt(32, "it is not as long as its counts say"));
         }
-        Ok(Index {
-            paged,
-            objects,
-            blocks,
-        })
+        Ok(Index { paged, objects, blocks })
     }
 
     /// Gives the number of objects.
@@ -133,11 +129,7 @@ impl Index {
         let (block, place) = (u32_at(bytes, 0), u32_at(bytes, 4));
         let kind = Kind::from_code((place >> OFFSET_BITS) as u8)
             .ok_or_else(|| self.paged.corrupt(at, "an object of no known kind"))?;
-        Ok(Position {
-            block,
-            kind,
-            offset: place & ((1 << OFFSET_BITS) - 1),
-        })
+        Ok(Position { block, kind, offset: place & ((1 << OFFSET_BITS) - 1) })
     }
 
     /// Gives the place of a block.
@@ -173,9 +165,7 @@ impl Index {
         for row in 0..self.objects {
             let id = self.id(row)?;
             if last.is_some_and(|last| last >= id) {
-                return Err(self
-                    .paged
-                    .corrupt(self.id_at(row), "its ids are not in order"));
+                return Err(self.paged.corrupt(self.id_at(row), "its ids are not in order"));
             }
             first_of_byte[usize::from(id.as_bytes()[0]) + 1] = row + 1;
             last = Some(id);
@@ -201,11 +191,7 @@ impl Index {
     fn first_at_or_after(&self, id: &Id) -> Result<u32> {
         let byte = u64::from(id.as_bytes()[0]);
         let fanout_at = HEADER_BYTES + 4 * byte;
-        let mut low = if byte == 0 {
-            0
-        } else {
-            self.paged.u32(fanout_at - 4)?
-        };
+        let mut low = if byte == 0 { 0 } else { self.paged.u32(fanout_at - 4)? };
         let mut high = self.paged.u32(fanout_at)?;
         if low > high || high > self.objects {
             return Err(self.paged.corrupt(fanout_at, "its fan-out does not ascend"));
@@ -299,11 +285,7 @@ mod tests {
         let path = dir.path().join("test.idx");
         let pack_id = Id::from_bytes([9; 32]);
         let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
-        let position = |offset| Position {
-            block: 3,
-            kind: Kind::Entry,
-            offset,
-        };
+        let position = |offset| Position { block: 3, kind: Kind::Entry, offset };
         let rows = ids.iter().zip(0..).map(|(id, row)| (id, position(row)));
         write_index(&mut writer, &pack_id, 77, rows, &[]).unwrap();
         let bytes = writer.finish(INDEX_MAGIC, INDEX_VERSION, &path).unwrap();

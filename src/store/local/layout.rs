@@ -12,9 +12,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(root: &Path) -> Layout {
-        Layout {
-            root: root.to_owned(),
-        }
+        Layout { root: root.to_owned() }
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -1,12 +1,12 @@
 //! The writer lock: a file that is locked, never unlinked.
 //!
 //! The file carries the holder's process id while it works, and zero after it gave the lock back in
-//! good order. Who takes the lock and finds an id there knows that the holder died in the middle, and
-//! mends what a dead holder can leave: stale mirror files. It also carries the manifest's generation,
-//! so that a writer learns of a new manifest without opening it.
+//! good order. Who takes the lock and finds an id there knows that the holder died in the middle,
+//! and mends what a dead holder can leave: stale mirror files. It also carries the manifest's
+//! generation, so that a writer learns of a new manifest without opening it.
 //!
-//! The kernel drops the lock of a dead process, so no lock is ever stale. Nothing here is synced: after
-//! a power cut the content may be anything, which costs a reload, never correctness.
+//! The kernel drops the lock of a dead process, so no lock is ever stale. Nothing here is synced:
+//! after a power cut the content may be anything, which costs a reload, never correctness.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -44,9 +44,8 @@ pub(crate) struct Guard<'a> {
 impl LockFile {
     /// Opens the lock file, and makes it where there is none.
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<LockFile> {
-        let file = disk
-            .open(&path, OpenMode::OpenOrCreate)
-            .map_err(Error::io("open the lock", &path))?;
+        let file =
+            disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open the lock", &path))?;
         Ok(LockFile { path, file })
     }
 
@@ -66,11 +65,7 @@ impl LockFile {
                 });
             }
             // A holder is done within microseconds, unless it rotates or was stopped.
-            let pause = if tries < SHORT_TRIES {
-                SHORT_PAUSE
-            } else {
-                LONG_PAUSE
-            };
+            let pause = if tries < SHORT_TRIES { SHORT_PAUSE } else { LONG_PAUSE };
             std::thread::sleep(pause);
             tries += 1;
         }
@@ -78,19 +73,11 @@ impl LockFile {
 
     /// Takes the lock if nobody has it.
     pub(crate) fn try_acquire(&self) -> Result<Option<Guard<'_>>> {
-        if !self
-            .file
-            .try_lock()
-            .map_err(Error::io("lock", &self.path))?
-        {
+        if !self.file.try_lock().map_err(Error::io("lock", &self.path))? {
             return Ok(None);
         }
         let (process, generation) = self.read();
-        let guard = Guard {
-            lock: self,
-            holder_died: process != 0,
-            generation,
-        };
+        let guard = Guard { lock: self, holder_died: process != 0, generation };
         self.write(std::process::id(), generation)?;
         Ok(Some(guard))
     }
@@ -105,17 +92,11 @@ impl LockFile {
     /// Reads the record; anything else counts as a holder that died.
     fn read(&self) -> (u32, u64) {
         let mut record = [0u8; RECORD_BYTES];
-        let parsed = self
-            .file
-            .read_full_at(&mut record, 0)
-            .ok()
-            .and_then(|bytes| {
-                let text = std::str::from_utf8(&record[..bytes])
-                    .ok()?
-                    .strip_suffix('\n')?;
-                let (process, generation) = text.trim_start().split_once(' ')?;
-                Some((process.parse().ok()?, generation.trim_start().parse().ok()?))
-            });
+        let parsed = self.file.read_full_at(&mut record, 0).ok().and_then(|bytes| {
+            let text = std::str::from_utf8(&record[..bytes]).ok()?.strip_suffix('\n')?;
+            let (process, generation) = text.trim_start().split_once(' ')?;
+            Some((process.parse().ok()?, generation.trim_start().parse().ok()?))
+        });
         parsed.unwrap_or((u32::MAX, 0))
     }
 

@@ -1,4 +1,5 @@
-//! Loose files: one object each, `objects/3f/9a…`, for objects too large for a pack and for plumbing.
+//! Loose files: one object each, `objects/3f/9a…`, for objects too large for a pack and for
+//! plumbing.
 //!
 //! A file is one zstd frame of `"<kind> <len>\0" + content`, so that `zstd -dc FILE | b3sum` prints
 //! its name. It is written aside, synced and renamed, and its directory is synced: what has a final
@@ -37,11 +38,7 @@ pub(crate) struct Loose {
 
 impl Loose {
     pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Loose {
-        Loose {
-            disk,
-            layout,
-            vouched: Mutex::default(),
-        }
+        Loose { disk, layout, vouched: Mutex::default() }
     }
 
     /// Stores an object, durably.
@@ -64,28 +61,18 @@ impl Loose {
     pub(crate) fn put_stream(&self, kind: Kind, source: &mut dyn Read, bytes: u64) -> Result<Id> {
         if bytes > OBJECT_BYTES_MAX {
             let limit = OBJECT_BYTES_MAX;
-            return Err(Error::TooLarge {
-                what: "an object",
-                found: bytes,
-                limit,
-            });
+            return Err(Error::TooLarge { what: "an object", found: bytes, limit });
         }
         let objects_dir = self.layout.objects_dir();
         let incoming = objects_dir.join("incoming");
         let aside = disk::aside(&*self.disk, &incoming).map_err(Error::io("name", &incoming))?;
-        let stored = self
-            .write_aside(&aside, kind, source, bytes)
-            .and_then(|id| {
-                let path = self.layout.loose(&id);
-                let dir = path.parent().expect("a loose file stands in a directory");
-                self.disk
-                    .create_dir(dir)
-                    .map_err(Error::io("create", dir))?;
-                self.disk
-                    .rename(&aside, &path)
-                    .map_err(Error::io("rename", &path))?;
-                Ok(id)
-            });
+        let stored = self.write_aside(&aside, kind, source, bytes).and_then(|id| {
+            let path = self.layout.loose(&id);
+            let dir = path.parent().expect("a loose file stands in a directory");
+            self.disk.create_dir(dir).map_err(Error::io("create", dir))?;
+            self.disk.rename(&aside, &path).map_err(Error::io("rename", &path))?;
+            Ok(id)
+        });
         if stored.is_err() {
             // Best effort: the error that counts is the one above.
             let _ = self.disk.remove(&aside);
@@ -103,10 +90,7 @@ impl Loose {
         bytes: u64,
     ) -> Result<Id> {
         let io = |action| Error::io(action, aside);
-        let file = self
-            .disk
-            .open(aside, OpenMode::CreateNew)
-            .map_err(io("create"))?;
+        let file = self.disk.open(aside, OpenMode::CreateNew).map_err(io("create"))?;
         let header = id::header(kind, bytes);
         let mut hasher = IdHasher::new(kind, bytes);
         let copied = (|| -> io::Result<u64> {
@@ -134,10 +118,7 @@ impl Loose {
         .map_err(io("write"))?;
         if copied != bytes {
             let why = format!("expected {bytes} bytes, the source gave another number");
-            return Err(Error::InvalidObject {
-                kind: kind.name(),
-                why,
-            });
+            return Err(Error::InvalidObject { kind: kind.name(), why });
         }
         file.sync_data().map_err(io("sync"))?;
         Ok(hasher.finish())
@@ -152,9 +133,7 @@ impl Loose {
         let dir = path.parent().expect("a loose file stands in a directory");
         self.disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
         let objects_dir = self.layout.objects_dir();
-        self.disk
-            .sync_dir(&objects_dir)
-            .map_err(Error::io("sync", &objects_dir))?;
+        self.disk.sync_dir(&objects_dir).map_err(Error::io("sync", &objects_dir))?;
         self.vouched().insert(*id);
         Ok(())
     }
@@ -180,16 +159,9 @@ impl Loose {
         };
         let (kind, content) = read_whole(&*file).map_err(|error| unreadable(&path, error))?;
         if Id::of(kind, &content) != *id {
-            return Err(Error::corrupt(
-                path,
-                None,
-                "its content does not match its name",
-            ));
+            return Err(Error::corrupt(path, None, "its content does not match its name"));
         }
-        Ok(Some(Stored {
-            kind,
-            content: content.into(),
-        }))
+        Ok(Some(Stored { kind, content: content.into() }))
     }
 
     /// Reads an object through and checks it against its id. Of a blob nothing is kept.
@@ -253,11 +225,7 @@ impl Loose {
     /// Lists the ids with a prefix, in order.
     pub(crate) fn with_prefix(&self, prefix: &Prefix) -> Result<Vec<Id>> {
         let listed = self.list_fan(&prefix.low().short(2))?;
-        Ok(listed
-            .into_iter()
-            .map(|(id, _)| id)
-            .filter(|id| prefix.matches(id))
-            .collect())
+        Ok(listed.into_iter().map(|(id, _)| id).filter(|id| prefix.matches(id)).collect())
     }
 
     /// Lists every loose object and the length of its file, in order.
@@ -279,10 +247,7 @@ impl Loose {
             listed => listed.map_err(Error::io("list", &dir))?,
         };
         let parse = |name: &str| Id::from_str(&format!("{fan}{name}")).ok();
-        Ok(entries
-            .iter()
-            .filter_map(|entry| Some((parse(&entry.name)?, entry.bytes)))
-            .collect())
+        Ok(entries.iter().filter_map(|entry| Some((parse(&entry.name)?, entry.bytes))).collect())
     }
 }
 
@@ -355,9 +320,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loose = loose(dir.path());
         let content = b"a long string ".repeat(1000);
-        let id = loose
-            .put_stream(Kind::Blob, &mut &content[..], content.len() as u64)
-            .unwrap();
+        let id = loose.put_stream(Kind::Blob, &mut &content[..], content.len() as u64).unwrap();
         let file = disk::read_file(&OsDisk, &loose.layout.loose(&id), 1 << 20).unwrap();
         let raw = zstd::decode_all(&file[..]).unwrap();
         assert_eq!(blake3::hash(&raw).to_string(), id.to_string());
@@ -371,11 +334,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loose = loose(dir.path());
         for claimed in [4, 6] {
-            assert!(
-                loose
-                    .put_stream(Kind::Blob, &mut &b"hello"[..], claimed)
-                    .is_err()
-            );
+            assert!(loose.put_stream(Kind::Blob, &mut &b"hello"[..], claimed).is_err());
         }
         assert!(OsDisk.list(&loose.layout.objects_dir()).unwrap().is_empty());
     }
@@ -384,9 +343,7 @@ mod tests {
     fn every_flipped_byte_and_every_cut_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let loose = loose(dir.path());
-        let id = loose
-            .put_stream(Kind::Blob, &mut &b"hello, hello"[..], 12)
-            .unwrap();
+        let id = loose.put_stream(Kind::Blob, &mut &b"hello, hello"[..], 12).unwrap();
         let path = loose.layout.loose(&id);
         let good = disk::read_file(&OsDisk, &path, 1 << 20).unwrap();
         let check = |bad: &[u8]| {

@@ -78,10 +78,7 @@ impl Manifest {
     pub(crate) fn new(first_sequence: u64) -> Manifest {
         Manifest {
             generation: 1,
-            segments: vec![SegmentRecord {
-                sequence: first_sequence,
-                closed: None,
-            }],
+            segments: vec![SegmentRecord { sequence: first_sequence, closed: None }],
             packs: Vec::new(),
             refs: None,
             logs: Vec::new(),
@@ -98,10 +95,7 @@ impl Manifest {
         let bytes = disk::read_file(disk, path, BYTES_MAX).map_err(Error::io("read", path))?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|error| Error::corrupt(path, error.valid_up_to() as u64, "not UTF-8"))?;
-        if let Some(version) = text
-            .lines()
-            .next()
-            .and_then(|line| line.strip_prefix(TITLE))
+        if let Some(version) = text.lines().next().and_then(|line| line.strip_prefix(TITLE))
             && version != VERSION
         {
             return Err(Error::UnsupportedFormat {
@@ -124,31 +118,17 @@ impl Manifest {
             let _ = match &segment.closed {
                 None => writeln!(text, "segment {} open", segment.sequence),
                 Some(Closed { bytes, checksum }) => {
-                    writeln!(
-                        text,
-                        "segment {} closed {bytes} {checksum}",
-                        segment.sequence
-                    )
+                    writeln!(text, "segment {} closed {bytes} {checksum}", segment.sequence)
                 }
             };
         }
-        for PackInfo {
-            id,
-            pack_bytes,
-            index_bytes,
-            objects,
-        } in &self.packs
-        {
+        for PackInfo { id, pack_bytes, index_bytes, objects } in &self.packs {
             let _ = writeln!(text, "pack {id} {pack_bytes} {index_bytes} {objects}");
         }
         if let Some(FileRecord { number, bytes }) = &self.refs {
             let _ = writeln!(text, "refs {number} {bytes}");
         }
-        for LogRecord {
-            file: FileRecord { number, bytes },
-            operations,
-        } in &self.logs
-        {
+        for LogRecord { file: FileRecord { number, bytes }, operations } in &self.logs {
             let _ = writeln!(text, "log {number} {bytes} {operations}");
         }
         let end = blake3::hash(text.as_bytes());
@@ -158,11 +138,7 @@ impl Manifest {
 }
 
 fn parse(text: &str) -> Result<Manifest, String> {
-    let body_bytes = text
-        .trim_end_matches('\n')
-        .rfind('\n')
-        .ok_or("it has no last line")?
-        + 1;
+    let body_bytes = text.trim_end_matches('\n').rfind('\n').ok_or("it has no last line")? + 1;
     let (body, end) = text.split_at(body_bytes);
     if end != format!("end {}\n", blake3::hash(body.as_bytes())) {
         return Err("its checksum does not match".to_owned());
@@ -171,21 +147,13 @@ fn parse(text: &str) -> Result<Manifest, String> {
     if lines.next().and_then(|line| line.strip_prefix(TITLE)) != Some(VERSION) {
         return Err("it does not begin with its title".to_owned());
     }
-    let mut manifest = Manifest {
-        generation: 0,
-        segments: vec![],
-        packs: vec![],
-        refs: None,
-        logs: vec![],
-    };
+    let mut manifest =
+        Manifest { generation: 0, segments: vec![], packs: vec![], refs: None, logs: vec![] };
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
         parse_line(&mut manifest, &words).ok_or_else(|| format!("it has the line '{line}'"))?;
     }
-    let open_places = manifest
-        .segments
-        .iter()
-        .map(|segment| segment.closed.is_none());
+    let open_places = manifest.segments.iter().map(|segment| segment.closed.is_none());
     let last_only = (0..manifest.segments.len()).map(|at| at + 1 == manifest.segments.len());
     if manifest.segments.is_empty() || !open_places.eq(last_only) {
         return Err("its last segment, and no other, must be open".to_owned());
@@ -196,10 +164,9 @@ fn parse(text: &str) -> Result<Manifest, String> {
 fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
     match *words {
         ["generation", number] => manifest.generation = number.parse().ok()?,
-        ["segment", sequence, "open"] => manifest.segments.push(SegmentRecord {
-            sequence: sequence.parse().ok()?,
-            closed: None,
-        }),
+        ["segment", sequence, "open"] => {
+            manifest.segments.push(SegmentRecord { sequence: sequence.parse().ok()?, closed: None })
+        }
         ["segment", sequence, "closed", bytes, checksum] => manifest.segments.push(SegmentRecord {
             sequence: sequence.parse().ok()?,
             closed: Some(Closed {
@@ -224,10 +191,7 @@ fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
 }
 
 fn file_record(number: &str, bytes: &str) -> Option<FileRecord> {
-    Some(FileRecord {
-        number: number.parse().ok()?,
-        bytes: bytes.parse().ok()?,
-    })
+    Some(FileRecord { number: number.parse().ok()?, bytes: bytes.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -241,33 +205,13 @@ mod tests {
             segments: vec![
                 SegmentRecord {
                     sequence: 12,
-                    closed: Some(Closed {
-                        bytes: 1_048_432,
-                        checksum: id(1),
-                    }),
+                    closed: Some(Closed { bytes: 1_048_432, checksum: id(1) }),
                 },
-                SegmentRecord {
-                    sequence: 13,
-                    closed: None,
-                },
+                SegmentRecord { sequence: 13, closed: None },
             ],
-            packs: vec![PackInfo {
-                id: id(2),
-                pack_bytes: 10,
-                index_bytes: 20,
-                objects: 3,
-            }],
-            refs: Some(FileRecord {
-                number: 7,
-                bytes: 99,
-            }),
-            logs: vec![LogRecord {
-                file: FileRecord {
-                    number: 3,
-                    bytes: 55,
-                },
-                operations: 2,
-            }],
+            packs: vec![PackInfo { id: id(2), pack_bytes: 10, index_bytes: 20, objects: 3 }],
+            refs: Some(FileRecord { number: 7, bytes: 99 }),
+            logs: vec![LogRecord { file: FileRecord { number: 3, bytes: 55 }, operations: 2 }],
         }
     }
 
@@ -282,14 +226,8 @@ mod tests {
         for place in 0..text.len() {
             let mut bad = text.clone();
             bad[place] ^= 1;
-            assert!(
-                std::str::from_utf8(&bad).map_or(true, |bad| parse(bad).is_err()),
-                "{place}"
-            );
-            assert!(
-                parse(std::str::from_utf8(&text[..place]).unwrap()).is_err(),
-                "cut {place}"
-            );
+            assert!(std::str::from_utf8(&bad).map_or(true, |bad| parse(bad).is_err()), "{place}");
+            assert!(parse(std::str::from_utf8(&text[..place]).unwrap()).is_err(), "cut {place}");
         }
     }
 

@@ -6,9 +6,9 @@
 //!
 //! Invariant: no two ref names share a file, also not where the file system folds case or
 //! normalises Unicode. So what is not a lower-case ASCII letter, a digit, or one of ` -_.+=@,` is
-//! written as `%` and two hex digits; what follows `heads/`, `memory/` or `labels/` is one file name,
-//! its slashes encoded too; names too long for a file end in `~` and a hash; and refs that the layout
-//! does not know stand under `other/`.
+//! written as `%` and two hex digits; what follows `heads/`, `memory/` or `labels/` is one file
+//! name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs that
+//! the layout does not know stand under `other/`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -38,12 +38,7 @@ pub(crate) struct Mirrors {
 
 impl Mirrors {
     pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Mirrors {
-        Mirrors {
-            disk,
-            layout,
-            open: HashMap::new(),
-            kept_until: Position::default(),
-        }
+        Mirrors { disk, layout, open: HashMap::new(), kept_until: Position::default() }
     }
 
     /// Gives the end of the journal when these mirrors were last written.
@@ -70,21 +65,20 @@ impl Mirrors {
             return self.remove(name);
         };
         let text = format!("{value}\n");
-        let path = self.path(name);
-        let io = |action| Error::io(action, &path);
         if !self.open.contains_key(name) {
             if self.open.len() >= OPEN_MAX {
                 self.open.clear();
             }
+            let path = self.path(name);
             if let Ok(file) = self.disk.open(&path, OpenMode::Write) {
-                let bytes = file.len().map_err(io("read"))?;
+                let bytes = file.len().map_err(Error::io("read", path))?;
                 self.open.insert(name.clone(), (file, bytes));
             }
         }
         match self.open.get(name) {
-            Some((file, bytes)) if *bytes == text.len() as u64 => {
-                file.write_all_at(text.as_bytes(), 0).map_err(io("write"))
-            }
+            Some((file, bytes)) if *bytes == text.len() as u64 => file
+                .write_all_at(text.as_bytes(), 0)
+                .map_err(|source| Error::io("write", self.path(name))(source)),
             _ => self.replace(name, &text),
         }
     }
@@ -104,14 +98,9 @@ impl Mirrors {
         let path = self.path(name);
         let io = |action| Error::io(action, &path);
         let dir = path.parent().expect("a mirror file stands in a directory");
-        self.disk
-            .create_dir(dir)
-            .map_err(Error::io("create", dir))?;
+        self.disk.create_dir(dir).map_err(Error::io("create", dir))?;
         let aside = disk::aside(&*self.disk, &path).map_err(io("name"))?;
-        let file = self
-            .disk
-            .open(&aside, OpenMode::CreateNew)
-            .map_err(io("create"))?;
+        let file = self.disk.open(&aside, OpenMode::CreateNew).map_err(io("create"))?;
         let written = file
             .write_all_at(text.as_bytes(), 0)
             .and_then(|()| self.disk.rename(&aside, &path))
@@ -217,10 +206,7 @@ mod tests {
         for name in names {
             let name = RefName::of_session("s1", &format!("heads/{name}")).unwrap();
             let path = mirrors.path(&name);
-            assert_eq!(
-                path.parent().unwrap(),
-                std::path::Path::new("/s/refs/sessions/s1/heads")
-            );
+            assert_eq!(path.parent().unwrap(), std::path::Path::new("/s/refs/sessions/s1/heads"));
             let file = path.file_name().unwrap().to_str().unwrap().to_lowercase();
             assert!(file.len() <= 255);
             assert!(seen.insert(file), "{name}");
@@ -233,12 +219,7 @@ mod tests {
         let mut mirrors = Mirrors::new(Arc::new(OsDisk), Layout::new(dir.path()));
         let name = RefName::new("sessions/s/heads/main").unwrap();
         let value = |byte| RefValue::Id(crate::id::Id::from_bytes([byte; 32]));
-        for next in [
-            value(1),
-            value(2),
-            RefValue::Symbolic(RefName::head()),
-            value(3),
-        ] {
+        for next in [value(1), value(2), RefValue::Symbolic(RefName::head()), value(3)] {
             mirrors.write(&name, Some(&next)).unwrap();
             let path = dir.path().join("refs/sessions/s/heads/main");
             let text = disk::read_file(&OsDisk, &path, 100).unwrap();

@@ -1,7 +1,8 @@
 //! Sealed operations: `logs/operations-<number>`, immutable.
 //!
 //! A paged file: count 8, then for each operation the byte where its record begins 8, then the
-//! records: time 8, actor, command, number of ref moves 4, the moves, written as in a journal group.
+//! records: time 8, actor, command, number of ref moves 4, the moves, written as in a journal
+//! group.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -41,9 +42,7 @@ impl OperationLog {
             write_operation(&mut records, operation);
             let count = u32::try_from(moves.len()).expect("bounded by the transaction");
             records.extend_from_slice(&count.to_le_bytes());
-            moves
-                .iter()
-                .for_each(|ref_move| write_move(&mut records, ref_move));
+            moves.iter().for_each(|ref_move| write_move(&mut records, ref_move));
         }
         let mut writer = PagedWriter::create(Arc::clone(disk), path)?;
         writer.write(&(operations.len() as u64).to_le_bytes())?;
@@ -64,11 +63,7 @@ impl OperationLog {
         let file = Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?;
         let count = word(&file, 0)?;
         if count > file.len() / WORD_BYTES {
-            return Err(Error::corrupt(
-                path,
-                0,
-                "it claims more operations than fit",
-            ));
+            return Err(Error::corrupt(path, 0, "it claims more operations than fit"));
         }
         Ok(OperationLog { file, count, first })
     }
@@ -89,11 +84,7 @@ impl OperationLog {
             let bytes = end.checked_sub(begin).ok_or_else(damaged)?;
             let record = self.file.bytes(begin, bytes as usize)?;
             let (operation, moves) = parse(record).ok_or_else(damaged)?;
-            let record = OperationRecord {
-                number: self.first + place,
-                operation,
-                moves,
-            };
+            let record = OperationRecord { number: self.first + place, operation, moves };
             if visit(&record)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -111,8 +102,6 @@ fn parse(record: &[u8]) -> Option<(Operation, Vec<RefMove>)> {
     let mut input = Input(record);
     let operation = read_operation(&mut input)?;
     let count = input.u32()?;
-    let moves = (0..count)
-        .map(|_| read_move(&mut input))
-        .collect::<Option<_>>()?;
+    let moves = (0..count).map(|_| read_move(&mut input)).collect::<Option<_>>()?;
     input.0.is_empty().then_some((operation, moves))
 }

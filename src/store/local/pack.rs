@@ -112,13 +112,8 @@ impl Pack {
     /// The graph, which can be done without, is mapped when it is first needed.
     pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, info: &PackInfo) -> Result<Pack> {
         let index_path = PackFile::Index.path(dir, &info.id);
-        let index = Index::open(
-            disk.as_ref(),
-            &index_path,
-            info.index_bytes,
-            &info.id,
-            info.pack_bytes,
-        )?;
+        let index =
+            Index::open(disk.as_ref(), &index_path, info.index_bytes, &info.id, info.pack_bytes)?;
         if u64::from(index.len()) != info.objects {
             return Err(Error::corrupt(
                 index_path,
@@ -193,17 +188,14 @@ impl Pack {
         }
     }
 
-    /// Finds an object as [`read_with`](Pack::read_with) does, but leaves it to the caller to check it
-    /// against its id.
+    /// Finds an object as [`read_with`](Pack::read_with) does, but leaves it to the caller to check
+    /// it against its id.
     pub(crate) fn find_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
         let position = self.index.position(row)?;
         let key = (self.info.id, position.block);
         let raw = cursor.block(key, || self.load(position.block))?;
         let span = self.span_unchecked(raw, row, &position)?;
-        Ok(Stored {
-            kind: span.kind,
-            content: Content::part(Arc::clone(raw), span.content),
-        })
+        Ok(Stored { kind: span.kind, content: Content::part(Arc::clone(raw), span.content) })
     }
 
     /// Visits every object, block by block, until told to stop.
@@ -255,10 +247,7 @@ impl Pack {
     }
 
     fn not_held(&self, row: u32, position: &Position) -> Error {
-        let name = self
-            .index
-            .id(row)
-            .map_or(format!("of row {row}"), |id| id.to_string());
+        let name = self.index.id(row).map_or(format!("of row {row}"), |id| id.to_string());
         let why = format!("block {} does not hold object {name}", position.block);
         Error::corrupt(&self.path, None, why)
     }
@@ -286,12 +275,7 @@ impl Pack {
 
 impl fmt::Debug for Pack {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "Pack({}, {} objects)",
-            self.info.id.short(12),
-            self.len()
-        )
+        write!(out, "Pack({}, {} objects)", self.info.id.short(12), self.len())
     }
 }
 
@@ -332,10 +316,7 @@ impl BlockRows {
             starts[block + 1] += starts[block];
         }
         placed.sort_unstable();
-        Ok(BlockRows {
-            rows: placed.into_iter().map(|(_, _, row)| row).collect(),
-            starts,
-        })
+        Ok(BlockRows { rows: placed.into_iter().map(|(_, _, row)| row).collect(), starts })
     }
 
     fn of_block(&self, block: u32) -> &[u32] {

@@ -40,9 +40,7 @@ impl PackedRefs {
 
     /// Opens a snapshot of the length that the manifest gives.
     pub(crate) fn open(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<PackedRefs> {
-        Ok(PackedRefs {
-            file: Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?,
-        })
+        Ok(PackedRefs { file: Paged::open(disk, path, Some(bytes), MAGIC, VERSION)? })
     }
 
     /// Finds one ref.
@@ -105,10 +103,7 @@ impl PackedRefs {
             return Ok(None);
         }
         let bytes = self.file.bytes(at, rest.min(LINE_BYTES_MAX) as usize)?;
-        let line = bytes
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map(|end| &bytes[..end]);
+        let line = bytes.iter().position(|byte| *byte == b'\n').map(|end| &bytes[..end]);
         let line = line.and_then(|line| std::str::from_utf8(line).ok()?.split_once('\t'));
         line.map(Some).ok_or_else(|| self.damaged(at))
     }
@@ -151,13 +146,9 @@ mod tests {
                 assert_eq!(packed.get(&name(2 * at + 1)).unwrap(), None);
             }
             let mut seen = Vec::new();
-            packed
-                .for_each("sessions/", &mut |name, value| seen.push((name, value)))
-                .unwrap();
+            packed.for_each("sessions/", &mut |name, value| seen.push((name, value))).unwrap();
             assert_eq!(seen, refs);
-            packed
-                .for_each("zzz", &mut |_, _| panic!("nothing begins so"))
-                .unwrap();
+            packed.for_each("zzz", &mut |_, _| panic!("nothing begins so")).unwrap();
         }
     }
 }

@@ -115,9 +115,7 @@ impl Paged {
     /// Gives a part of the payload, its pages checked.
     #[inline]
     pub(crate) fn bytes(&self, offset: u64, len: usize) -> Result<&[u8]> {
-        let Some(end) = offset
-            .checked_add(len as u64)
-            .filter(|end| *end <= self.payload_bytes)
+        let Some(end) = offset.checked_add(len as u64).filter(|end| *end <= self.payload_bytes)
         else {
             return Err(self.corrupt(offset, "something in it points beyond its end"));
         };
@@ -246,11 +244,7 @@ mod tests {
                 assert!(paged.bytes(u64::MAX, 2).is_err());
             }
         }
-        assert_eq!(
-            OsDisk.list(dir.path()).unwrap().len(),
-            1,
-            "nothing left aside"
-        );
+        assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1, "nothing left aside");
     }
 
     #[test]
@@ -266,8 +260,7 @@ mod tests {
         };
         let file = OsDisk.open(&path, OpenMode::Write).unwrap();
         for (at, byte) in whole.iter().enumerate() {
-            file.write_all_at(&[byte ^ (1 << (at % 8))], at as u64)
-                .unwrap();
+            file.write_all_at(&[byte ^ (1 << (at % 8))], at as u64).unwrap();
             assert!(read().is_err(), "flip at {at}");
             file.write_all_at(&[*byte], at as u64).unwrap();
         }

@@ -102,9 +102,7 @@ impl LocalStore {
         for pack in packs {
             for row in 0..pack.len() {
                 let stored = pack.read(row, &inner.cache)?;
-                inner
-                    .loose
-                    .put(&pack.id(row)?, stored.kind, &stored.content)?;
+                inner.loose.put(&pack.id(row)?, stored.kind, &stored.content)?;
                 objects += 1;
             }
         }
@@ -114,11 +112,7 @@ impl LocalStore {
     /// Names the packs, oldest first.
     pub fn packs(&self) -> Result<Vec<String>> {
         let state = self.inner.refresh()?;
-        Ok(state
-            .packs
-            .iter()
-            .map(|pack| format!("pack-{}", pack.info().id))
-            .collect())
+        Ok(state.packs.iter().map(|pack| format!("pack-{}", pack.info().id)).collect())
     }
 
     /// Checks every byte of a pack and its index, and lists its objects in the order they lie in.
@@ -135,18 +129,8 @@ impl LocalStore {
         let mut objects = Vec::new();
         for row in 0..pack.len() {
             let bytes = pack.read(row, &self.inner.cache)?.content.len() as u64;
-            let Position {
-                block,
-                kind,
-                offset,
-            } = pack.position(row)?;
-            objects.push(PackedObject {
-                id: pack.id(row)?,
-                kind,
-                bytes,
-                block,
-                offset,
-            });
+            let Position { block, kind, offset } = pack.position(row)?;
+            objects.push(PackedObject { id: pack.id(row)?, kind, bytes, block, offset });
         }
         objects.sort_unstable_by_key(|object| (object.block, object.offset));
         Ok(objects)
@@ -156,10 +140,7 @@ impl LocalStore {
 impl Inner {
     fn count_objects(&self) -> Result<Counts> {
         let state = self.refresh()?;
-        let mut counts = Counts {
-            packs: state.packs.len() as u64,
-            ..Counts::default()
-        };
+        let mut counts = Counts { packs: state.packs.len() as u64, ..Counts::default() };
         for segment in &state.segments {
             let table = segment.table();
             counts.journal_objects += table.objects.len() as u64;
@@ -211,10 +192,7 @@ impl Inner {
         let before = self.count_objects()?;
         self.checkpoint()?;
         let state = self.refresh()?;
-        let options = PackOptions {
-            level: REPACK_LEVEL,
-            block_bytes: REPACK_BLOCK_BYTES,
-        };
+        let options = PackOptions { level: REPACK_LEVEL, block_bytes: REPACK_BLOCK_BYTES };
         let dir = self.layout.pack_dir();
         let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, options)?;
         let loose: Vec<Id> = self.loose.list()?.into_iter().map(|(id, _)| id).collect();
@@ -283,10 +261,7 @@ fn find_pack(state: &State, name: &str) -> Result<Arc<Pack>> {
         name: name.to_owned(),
         why: "expected pack-<id>, or the first digits of the id",
     })?;
-    let mut found = state
-        .packs
-        .iter()
-        .filter(|pack| prefix.matches(&pack.info().id));
+    let mut found = state.packs.iter().filter(|pack| prefix.matches(&pack.info().id));
     match (found.next(), found.next()) {
         (Some(pack), None) => Ok(Arc::clone(pack)),
         (None, _) => Err(Error::RevisionUnknown {

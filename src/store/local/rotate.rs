@@ -40,12 +40,7 @@ impl Inner {
     /// Closes the open segment and begins the next, with room for a group of `group_bytes`.
     pub(crate) fn rotate(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let segment = state.open_segment();
-        let close = NewGroup {
-            objects: &[],
-            moves: &[],
-            operation: None,
-            close: true,
-        };
+        let close = NewGroup { objects: &[], moves: &[], operation: None, close: true };
         segment.append(&close, 0)?;
         self.next_segment(state, group_bytes)
     }
@@ -54,26 +49,16 @@ impl Inner {
     pub(crate) fn next_segment(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let old = state.open_segment();
         let mark = self.marked()?;
-        old.write_again(if mark.sequence == old.sequence {
-            mark.offset
-        } else {
-            0
-        })?;
+        old.write_again(if mark.sequence == old.sequence { mark.offset } else { 0 })?;
         old.sync().map_err(|source| self.died(&old.path, source))?;
 
         let sequence = old.sequence + 1;
         let next = self.begin_segment(sequence, self.segment_bytes(old, group_bytes))?;
         let mut manifest = state.manifest.clone();
         manifest.generation += 1;
-        manifest
-            .segments
-            .last_mut()
-            .expect("a manifest names a segment")
-            .closed = Some(old.closed_here());
-        manifest.segments.push(SegmentRecord {
-            sequence,
-            closed: None,
-        });
+        manifest.segments.last_mut().expect("a manifest names a segment").closed =
+            Some(old.closed_here());
+        manifest.segments.push(SegmentRecord { sequence, closed: None });
         self.publish(&manifest)?;
 
         let mut segments = state.segments.clone();
@@ -120,10 +105,7 @@ impl Inner {
     /// Gives the length of the segment after this one.
     pub(crate) fn segment_bytes(&self, old: &Segment, group_bytes: u64) -> u64 {
         let usual = old.bytes().saturating_mul(2);
-        let usual = usual.clamp(
-            self.options.segment_bytes_min,
-            self.options.segment_bytes_max,
-        );
+        let usual = usual.clamp(self.options.segment_bytes_min, self.options.segment_bytes_max);
         usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
     }
 
@@ -134,11 +116,7 @@ impl Inner {
         if !self.spare_due(&state) {
             return Ok(());
         }
-        allocate(
-            &*self.disk,
-            &spare,
-            self.segment_bytes(state.open_segment(), 0),
-        )
+        allocate(&*self.disk, &spare, self.segment_bytes(state.open_segment(), 0))
     }
 
     pub(crate) fn spare_due(&self, state: &State) -> bool {

@@ -1,8 +1,8 @@
 //! Maintenance that a store does by itself: closed segments become packs, small packs become large.
 //!
-//! So a store that only ever gets appended to stays quick to open and to walk. One process at a time
-//! does it, under a lock of its own; writers wait only while the manifest is swapped. A crash leaves
-//! files that no manifest names, which the next maintenance removes.
+//! So a store that only ever gets appended to stays quick to open and to walk. One process at a
+//! time does it, under a lock of its own; writers wait only while the manifest is swapped. A crash
+//! leaves files that no manifest names, which the next maintenance removes.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -93,9 +93,7 @@ impl Inner {
         let log = self.log_operations(&state, sealed, number)?;
         let sequences: HashSet<u64> = sealed.iter().map(|segment| segment.sequence).collect();
         self.edit_manifest(|manifest| {
-            manifest
-                .segments
-                .retain(|record| !sequences.contains(&record.sequence));
+            manifest.segments.retain(|record| !sequences.contains(&record.sequence));
             manifest.packs.extend(pack);
             manifest.refs = Some(FileRecord { number, bytes });
             match log {
@@ -115,12 +113,8 @@ impl Inner {
         let mut writer = self.pack_writer()?;
         let mut empty = true;
         for segment in sealed {
-            let mut rows: Vec<_> = segment
-                .table()
-                .objects
-                .iter()
-                .map(|(id, place)| (*id, *place))
-                .collect();
+            let mut rows: Vec<_> =
+                segment.table().objects.iter().map(|(id, place)| (*id, *place)).collect();
             rows.sort_unstable_by_key(|(_, place)| place.offset);
             for (id, place) in rows {
                 if !in_packs(&state.packs, &id)? {
@@ -136,11 +130,7 @@ impl Inner {
     }
 
     pub(crate) fn pack_writer(&self) -> Result<PackWriter> {
-        PackWriter::new(
-            Arc::clone(&self.disk),
-            &self.layout.pack_dir(),
-            PackOptions::default(),
-        )
+        PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), PackOptions::default())
     }
 
     /// Finishes a pack; the depths that its graph needs come from the whole store.
@@ -183,24 +173,15 @@ impl Inner {
         let path = self.layout.log(number);
         let bytes = OperationLog::write(&self.disk, &path, &operations)?;
         let file = FileRecord { number, bytes };
-        Ok(Some((
-            LogRecord {
-                file,
-                operations: operations.len() as u64,
-            },
-            merge,
-        )))
+        Ok(Some((LogRecord { file, operations: operations.len() as u64 }, merge)))
     }
 
     /// Merges packs of about one size when there are many of them, block by block.
     fn merge_packs(self: &Arc<Inner>) -> Result<()> {
         let state = self.refresh()?;
         for size in 0..64 {
-            let same: Vec<&Arc<Pack>> = state
-                .packs
-                .iter()
-                .filter(|pack| size_class(pack.info()) == size)
-                .collect();
+            let same: Vec<&Arc<Pack>> =
+                state.packs.iter().filter(|pack| size_class(pack.info()) == size).collect();
             if same.len() < MERGE_PACKS {
                 continue;
             }
@@ -263,9 +244,7 @@ impl Inner {
         let guard = lock.acquire(self.options.lock_timeout)?;
         let state = self.catch_up(&guard, mirrors)?;
         for path in self.unnamed_files(&state)? {
-            self.disk
-                .remove(&path)
-                .map_err(Error::io("remove", &path))?;
+            self.disk.remove(&path).map_err(Error::io("remove", &path))?;
         }
         guard.release(state.manifest.generation)
     }
@@ -274,12 +253,7 @@ impl Inner {
         let layout = &self.layout;
         let named = named_files(layout, &state.manifest);
         let mut unnamed = Vec::new();
-        let dirs = [
-            layout.pack_dir(),
-            layout.journal_dir(),
-            layout.refs_dir(),
-            layout.logs_dir(),
-        ];
+        let dirs = [layout.pack_dir(), layout.journal_dir(), layout.refs_dir(), layout.logs_dir()];
         for dir in dirs {
             for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
                 let mirror = dir == layout.refs_dir()
@@ -311,9 +285,7 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
 }
 
 fn size_class(info: &PackInfo) -> u32 {
-    (info.pack_bytes / SMALL_PACK_BYTES)
-        .checked_ilog(MERGE_PACKS as u64)
-        .map_or(0, |size| size + 1)
+    (info.pack_bytes / SMALL_PACK_BYTES).checked_ilog(MERGE_PACKS as u64).map_or(0, |size| size + 1)
 }
 
 fn in_packs(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {

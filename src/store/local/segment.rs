@@ -13,8 +13,8 @@
 //! Invariants:
 //! - The file is zero-filled to its full length before its first group, so that a sync writes data
 //!   and no metadata.
-//! - Bytes are written once, at the end, by who holds the writer lock. (Writing the same bytes again
-//!   is allowed, see [`Segment::write_again`].)
+//! - Bytes are written once, at the end, by who holds the writer lock. (Writing the same bytes
+//!   again is allowed, see [`Segment::write_again`].)
 //! - The table holds whole groups only, in order: reading on never takes anything back.
 
 use std::collections::{BTreeMap, HashMap};
@@ -93,9 +93,7 @@ pub(crate) enum Tail {
 impl Segment {
     /// Fills a file with zeros, durably, as a segment to be.
     pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<()> {
-        let file = disk
-            .open(path, OpenMode::CreateNew)
-            .map_err(Error::io("create", path))?;
+        let file = disk.open(path, OpenMode::CreateNew).map_err(Error::io("create", path))?;
         let mut offset = 0;
         while offset < bytes {
             let count = (bytes - offset).min(ZEROS.len() as u64);
@@ -109,15 +107,11 @@ impl Segment {
     /// Makes an allocated file the segment with this number. Its name is durable after the caller
     /// has synced the directory.
     pub(crate) fn begin(disk: &dyn Disk, path: &Path, sequence: u64) -> Result<Segment> {
-        let file = disk
-            .open(path, OpenMode::Write)
-            .map_err(Error::io("open", path))?;
+        let file = disk.open(path, OpenMode::Write).map_err(Error::io("open", path))?;
         let mut salt = Salt::default();
-        disk.random(&mut salt)
-            .map_err(Error::io("draw a salt for", path))?;
+        disk.random(&mut salt).map_err(Error::io("draw a salt for", path))?;
         let header = header(sequence, &salt);
-        file.write_all_at(&header, 0)
-            .map_err(Error::io("write", path))?;
+        file.write_all_at(&header, 0).map_err(Error::io("write", path))?;
         file.sync_data().map_err(Error::io("sync", path))?;
         let bytes = file.len().map_err(Error::io("read", path))?;
         let segment = Segment::assemble(path, file, sequence, salt, bytes);
@@ -132,22 +126,12 @@ impl Segment {
         sequence: u64,
         read_only: bool,
     ) -> Result<Segment> {
-        let mode = if read_only {
-            OpenMode::Read
-        } else {
-            OpenMode::Write
-        };
+        let mode = if read_only { OpenMode::Read } else { OpenMode::Write };
         let file = disk.open(path, mode).map_err(Error::io("open", path))?;
         let mut found = [0; HEADER_BYTES as usize];
-        let count = file
-            .read_full_at(&mut found, 0)
-            .map_err(Error::io("read", path))?;
+        let count = file.read_full_at(&mut found, 0).map_err(Error::io("read", path))?;
         if count < found.len() {
-            return Err(Error::corrupt(
-                path,
-                count as u64,
-                "it ends within its header",
-            ));
+            return Err(Error::corrupt(path, count as u64, "it ends within its header"));
         }
         let salt: Salt = found[24..56].try_into().expect("32 bytes");
         if found != header(sequence, &salt) {
@@ -160,11 +144,7 @@ impl Segment {
                     supported: "version 1",
                 });
             }
-            return Err(Error::corrupt(
-                path,
-                0,
-                "its header is not that of this segment",
-            ));
+            return Err(Error::corrupt(path, 0, "its header is not that of this segment"));
         }
         let bytes = file.len().map_err(Error::io("read", path))?;
         Ok(Segment::assemble(path, file, sequence, salt, bytes))
@@ -209,19 +189,13 @@ impl Segment {
 
     /// Gives the place behind the last whole group that was read.
     pub(crate) fn end(&self) -> Position {
-        Position {
-            sequence: self.sequence,
-            offset: self.table().end,
-        }
+        Position { sequence: self.sequence, offset: self.table().end }
     }
 
     /// Gives the record of this segment as it would be closed where it ends now.
     pub(crate) fn closed_here(&self) -> Closed {
         let table = self.table();
-        Closed {
-            bytes: table.end,
-            checksum: table.checksum,
-        }
+        Closed { bytes: table.end, checksum: table.checksum }
     }
 
     /// Gives the length of the file.
@@ -241,8 +215,8 @@ impl Segment {
 
     /// Reads on to the last whole group, up to byte `until`, and says what stands behind it.
     ///
-    /// Contents before `durable` are not hashed: the group is known to be on disk, and whoever reads
-    /// an object hashes it.
+    /// Contents before `durable` are not hashed: the group is known to be on disk, and whoever
+    /// reads an object hashes it.
     pub(crate) fn read_on(&self, durable: u64, until: u64) -> Result<Tail> {
         let mut table = self.table_mut();
         let limit = self.bytes.min(until);
@@ -255,15 +229,9 @@ impl Segment {
                 return Ok(if clean { Tail::Clean } else { Tail::Torn });
             };
             let known = offset + prefix.length <= durable;
-            let wanted = if known {
-                prefix.head_bytes as u64
-            } else {
-                prefix.length
-            };
+            let wanted = if known { prefix.head_bytes as u64 } else { prefix.length };
             let group = window.get(offset, wanted as usize, limit)?;
-            let head = prefix
-                .head(group, &self.salt)
-                .filter(|_| prefix.previous == table.checksum);
+            let head = prefix.head(group, &self.salt).filter(|_| prefix.previous == table.checksum);
             match head {
                 Some(head) if known || head.contents_match(group) => table.add(head),
                 _ => return Ok(Tail::Torn),
@@ -276,10 +244,8 @@ impl Segment {
     pub(crate) fn claim_of_survivors(&self) -> Result<u64> {
         let mut rest = vec![0; self.bytes.saturating_sub(self.table().end) as usize];
         let end = self.table().end;
-        let count = self
-            .file
-            .read_full_at(&mut rest, end)
-            .map_err(Error::io("read", &self.path))?;
+        let count =
+            self.file.read_full_at(&mut rest, end).map_err(Error::io("read", &self.path))?;
         rest.truncate(count);
         let mut claim = 0;
         for start in (0..rest.len()).step_by(ALIGNMENT as usize) {
@@ -303,17 +269,16 @@ impl Segment {
             synced: durable.min(table.end),
         };
         let (bytes, head) = group.encode(&place);
-        self.file
-            .write_all_at(&bytes, place.offset)
-            .map_err(Error::io("append to", &self.path))?;
+        self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
         table.add(head);
         Ok(())
     }
 
-    /// Writes again, byte for byte, what was not known durable when this handle came to the segment.
+    /// Writes again, byte for byte, what was not known durable when this handle came to the
+    /// segment.
     ///
-    /// A sync that failed elsewhere leaves pages that look written and are not: another handle's sync
-    /// would vouch for them. After this, this handle's own sync covers them.
+    /// A sync that failed elsewhere leaves pages that look written and are not: another handle's
+    /// sync would vouch for them. After this, this handle's own sync covers them.
     pub(crate) fn write_again(&self, durable: u64) -> Result<()> {
         if self.vouched.load(Ordering::Acquire) {
             return Ok(());
@@ -325,12 +290,8 @@ impl Segment {
         if from < end {
             let mut bytes = vec![0; (end - from) as usize];
             let io = |action| Error::io(action, &self.path);
-            self.file
-                .read_full_at(&mut bytes, from)
-                .map_err(io("read"))?;
-            self.file
-                .write_all_at(&bytes, from)
-                .map_err(io("write again"))?;
+            self.file.read_full_at(&mut bytes, from).map_err(io("read"))?;
+            self.file.write_all_at(&bytes, from).map_err(io("write again"))?;
         }
         self.vouched.store(true, Ordering::Release);
         Ok(())
@@ -396,9 +357,7 @@ fn header(sequence: u64, salt: &Salt) -> [u8; HEADER_BYTES as usize] {
 }
 
 fn header_checksum(header: &[u8; HEADER_BYTES as usize]) -> [u8; 8] {
-    blake3::hash(&header[..56]).as_bytes()[..8]
-        .try_into()
-        .expect("8 of 32 bytes")
+    blake3::hash(&header[..56]).as_bytes()[..8].try_into().expect("8 of 32 bytes")
 }
 
 /// Reads ahead in growing steps, so that looking for one group is one small read.
@@ -413,12 +372,7 @@ impl<'a> Window<'a> {
     const STEP_MAX: usize = 1 << 20;
 
     fn new(segment: &'a Segment) -> Window<'a> {
-        Window {
-            segment,
-            start: 0,
-            buffer: Vec::new(),
-            step: PREFIX_BYTES,
-        }
+        Window { segment, start: 0, buffer: Vec::new(), step: PREFIX_BYTES }
     }
 
     /// Gives `count` bytes at `offset`, fewer where the segment ends.
@@ -426,9 +380,7 @@ impl<'a> Window<'a> {
         let count = count.min(limit.saturating_sub(offset) as usize);
         let have = self.start + self.buffer.len() as u64;
         if offset < self.start || offset + count as u64 > have {
-            let wanted = count
-                .max(self.step)
-                .min(limit.saturating_sub(offset) as usize);
+            let wanted = count.max(self.step).min(limit.saturating_sub(offset) as usize);
             self.step = (self.step * 32).min(Window::STEP_MAX);
             self.buffer.resize(wanted, 0);
             self.start = offset;

@@ -31,6 +31,8 @@ pub(crate) struct LocalSnapshot {
     pub(crate) end: u64,
     /// The loose objects that an answer relied on.
     loose_seen: Mutex<HashSet<Id>>,
+    /// Whether an object that is not here is looked for under a newer manifest.
+    follows: bool,
 }
 
 /// Where an object was found.
@@ -43,20 +45,18 @@ enum Place<'a> {
 impl LocalSnapshot {
     pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> LocalSnapshot {
         let end = state.open_segment().end().offset;
-        LocalSnapshot {
-            inner,
-            state,
-            end,
-            loose_seen: Mutex::default(),
-        }
+        LocalSnapshot { inner, state, end, loose_seen: Mutex::default(), follows: true }
+    }
+
+    /// Makes a snapshot for planning a commit, which sees no more than this state: a plan made on
+    /// less than there is will be made again.
+    pub(crate) fn for_commit(inner: &Arc<Inner>, state: Arc<State>) -> LocalSnapshot {
+        LocalSnapshot { follows: false, ..LocalSnapshot::new(Arc::clone(inner), state) }
     }
 
     /// Gives the place in the journal up to which this snapshot sees.
     pub(crate) fn position(&self) -> Position {
-        Position {
-            sequence: self.state.open_segment().sequence,
-            offset: self.end,
-        }
+        Position { sequence: self.state.open_segment().sequence, offset: self.end }
     }
 
     /// Says whether nothing was committed to a state since.
@@ -67,22 +67,14 @@ impl LocalSnapshot {
 
     /// Gives the loose objects that answers relied on so far.
     pub(crate) fn loose_seen(&self) -> Vec<Id> {
-        let seen = self
-            .loose_seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let seen = self.loose_seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter().copied().collect()
     }
 
     /// Gives the segments, newest first, each with the end up to which it is seen.
     fn segments(&self) -> impl Iterator<Item = (&Segment, u64)> {
         let ends = std::iter::once(self.end).chain(std::iter::repeat(u64::MAX));
-        self.state
-            .segments
-            .iter()
-            .rev()
-            .map(|segment| &**segment)
-            .zip(ends)
+        self.state.segments.iter().rev().map(|segment| &**segment).zip(ends)
     }
 
     fn find(&self, id: &Id) -> Result<Option<Place<'_>>> {
@@ -113,10 +105,7 @@ impl LocalSnapshot {
             Some(Place::Loose) => {
                 let kind = self.inner.loose.kind(id)?;
                 if kind.is_some() {
-                    self.loose_seen
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .insert(*id);
+                    self.loose_seen.lock().unwrap_or_else(PoisonError::into_inner).insert(*id);
                 }
                 Ok(kind)
             }
@@ -129,6 +118,9 @@ impl LocalSnapshot {
     /// It is asked for objects that are not here: a loose file may have moved into a pack that only
     /// the newer manifest names.
     fn newer(&self) -> Result<Option<LocalSnapshot>> {
+        if !self.follows {
+            return Ok(None);
+        }
         let state = self.inner.refresh()?;
         let moved = state.manifest.generation != self.state.manifest.generation;
         Ok(moved.then(|| LocalSnapshot::new(Arc::clone(&self.inner), state)))
@@ -138,10 +130,7 @@ impl LocalSnapshot {
         match self.find(id)? {
             Some(Place::Journal(segment, location)) => {
                 let content = segment.read(id, &location)?.into();
-                Ok(Some(Stored {
-                    kind: location.kind,
-                    content,
-                }))
+                Ok(Some(Stored { kind: location.kind, content }))
             }
             Some(Place::Pack(pack, row)) => pack.read(row, &self.inner.cache).map(Some),
             Some(Place::Loose) => self.inner.loose.get(id),
@@ -149,8 +138,8 @@ impl LocalSnapshot {
         }
     }
 
-    /// Works out the topology of an object that no graph file covers, and of its first parents as far
-    /// as needed for its depth.
+    /// Works out the topology of an object that no graph file covers, and of its first parents as
+    /// far as needed for its depth.
     fn topology_outside_packs(&self, id: &Id) -> Result<Option<Topology>> {
         let mut chain: Vec<(Id, Topology)> = Vec::new();
         let mut next = Some(*id);
@@ -190,16 +179,11 @@ impl LocalSnapshot {
     }
 
     fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {
-        self.inner
-            .topologies
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.topologies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn topology_in(&self, pack: &Pack, row: u32) -> Result<Topology> {
-        pack.topology(row, &mut |id| {
-            Ok(self.topology(id)?.map(|topology| topology.depth))
-        })
+        pack.topology(row, &mut |id| Ok(self.topology(id)?.map(|topology| topology.depth)))
     }
 }
 
@@ -253,10 +237,7 @@ impl Snapshot for LocalSnapshot {
         let mut found = self.inner.loose.with_prefix(prefix)?;
         for (segment, end) in self.segments() {
             let table = segment.table();
-            let seen = table
-                .objects
-                .iter()
-                .filter(|(_, location)| location.group_end <= end);
+            let seen = table.objects.iter().filter(|(_, location)| location.group_end <= end);
             found.extend(seen.map(|(id, _)| *id).filter(|id| prefix.matches(id)));
         }
         for pack in &self.state.packs {
@@ -281,17 +262,12 @@ impl Snapshot for LocalSnapshot {
         for (place, (segment, end)) in self.segments().enumerate() {
             let newer = &self.state.segments[self.state.segments.len() - place..];
             let table = segment.table();
-            let mut seen: Vec<_> = table
-                .objects
-                .iter()
-                .filter(|(_, location)| location.group_end <= end)
-                .collect();
+            let mut seen: Vec<_> =
+                table.objects.iter().filter(|(_, location)| location.group_end <= end).collect();
             seen.sort_unstable_by_key(|(_, location)| location.offset);
             let fresh = seen.into_iter().map(|(id, _)| *id);
             outside.extend(fresh.filter(|id| {
-                !newer
-                    .iter()
-                    .any(|segment| segment.table().objects.contains_key(id))
+                !newer.iter().any(|segment| segment.table().objects.contains_key(id))
             }));
         }
         let in_journal: HashSet<Id> = outside.iter().copied().collect();
@@ -330,16 +306,11 @@ impl Snapshot for LocalSnapshot {
                 return Ok(value.clone());
             }
         }
-        self.state
-            .refs
-            .as_ref()
-            .map_or(Ok(None), |packed| packed.get(name))
+        self.state.refs.as_ref().map_or(Ok(None), |packed| packed.get(name))
     }
 
     fn references(&self, prefix: &str) -> Result<Vec<(RefName, RefValue)>> {
-        let refs = self
-            .state
-            .references(self.state.segments.len(), self.end, prefix)?;
+        let refs = self.state.references(self.state.segments.len(), self.end, prefix)?;
         Ok(refs.into_iter().collect())
     }
 
@@ -355,13 +326,7 @@ impl Snapshot for LocalSnapshot {
         }
         let mut number = self.state.manifest.operations_logged() + recent.len() as u64;
         for (operation, moves) in recent {
-            if visit(&OperationRecord {
-                number,
-                operation,
-                moves,
-            })?
-            .is_break()
-            {
+            if visit(&OperationRecord { number, operation, moves })?.is_break() {
                 return Ok(());
             }
             number -= 1;

@@ -62,11 +62,7 @@ impl State {
                 opened => return opened,
             }
         }
-        Err(Error::corrupt(
-            path,
-            None,
-            "it keeps naming files that are missing",
-        ))
+        Err(Error::corrupt(path, None, "it keeps naming files that are missing"))
     }
 
     /// Opens what a manifest names.
@@ -77,22 +73,13 @@ impl State {
     ) -> Result<State> {
         let Access { disk, layout, .. } = access;
         let pack_dir = layout.pack_dir();
-        let known = |id| {
-            previous?
-                .packs
-                .iter()
-                .find(|pack| pack.info().id == id)
-                .cloned()
-        };
+        let known = |id| previous?.packs.iter().find(|pack| pack.info().id == id).cloned();
         let packs = manifest.packs.iter().map(|info| match known(info.id) {
             Some(pack) => Ok(pack),
             None => Pack::open(Arc::clone(disk), &pack_dir, info).map(Arc::new),
         });
         let packs = packs.collect::<Result<_>>()?;
-        let segments = manifest
-            .segments
-            .iter()
-            .map(|record| segment(access, record, previous));
+        let segments = manifest.segments.iter().map(|record| segment(access, record, previous));
         let segments = segments.collect::<Result<_>>()?;
         let refs = match (&manifest.refs, previous) {
             (None, _) => None,
@@ -108,21 +95,10 @@ impl State {
         let mut logs = Vec::new();
         for record in &manifest.logs {
             let path = layout.log(record.file.number);
-            logs.push(Arc::new(OperationLog::open(
-                &**disk,
-                &path,
-                record.file.bytes,
-                first,
-            )?));
+            logs.push(Arc::new(OperationLog::open(&**disk, &path, record.file.bytes, first)?));
             first += record.operations;
         }
-        Ok(State {
-            manifest,
-            packs,
-            segments,
-            refs,
-            logs,
-        })
+        Ok(State { manifest, packs, segments, refs, logs })
     }
 
     /// Gives the open segment.
@@ -186,22 +162,13 @@ fn segment(
     previous: Option<&State>,
 ) -> Result<Arc<Segment>> {
     let known = previous.and_then(|state| {
-        state
-            .segments
-            .iter()
-            .find(|segment| segment.sequence == record.sequence)
-            .cloned()
+        state.segments.iter().find(|segment| segment.sequence == record.sequence).cloned()
     });
     let segment = match known {
         Some(segment) => segment,
         None => {
             let path = access.layout.segment(record.sequence);
-            Arc::new(Segment::open(
-                &**access.disk,
-                &path,
-                record.sequence,
-                access.read_only,
-            )?)
+            Arc::new(Segment::open(&**access.disk, &path, record.sequence, access.read_only)?)
         }
     };
     if let Some(closed) = &record.closed {
@@ -245,10 +212,7 @@ pub(crate) fn read_on_and_claim(
 
 /// Gives the place where a segment begins.
 pub(crate) fn begin_of(sequence: u64) -> Position {
-    Position {
-        sequence,
-        offset: HEADER_BYTES,
-    }
+    Position { sequence, offset: HEADER_BYTES }
 }
 
 #[cfg(test)]
@@ -341,12 +305,7 @@ mod tests {
         let path = dir.path().join("segment");
         Segment::allocate(&OsDisk, &path, 4096).unwrap();
         let writer = Segment::begin(&OsDisk, &path, 1).unwrap();
-        let group = NewGroup {
-            objects: &[],
-            moves: &[],
-            operation: None,
-            close: false,
-        };
+        let group = NewGroup { objects: &[], moves: &[], operation: None, close: false };
         writer.append(&group, 0).unwrap();
         let torn_at = writer.end().offset;
         writer.append(&group, torn_at).unwrap();

@@ -1,9 +1,9 @@
 //! Making things durable, one sync for all who wait.
 //!
 //! Threads of one process queue on a mutex, processes on the lock of the shared mark. Who gets the
-//! turn reads on to the end of what anybody has written, syncs, and raises the mark; the others find
-//! the mark beyond what they wait for. Nobody waits for a process that hangs: after a while each
-//! syncs for itself.
+//! turn reads on to the end of what anybody has written, syncs, and raises the mark; the others
+//! find the mark beyond what they wait for. Nobody waits for a process that hangs: after a while
+//! each syncs for itself.
 
 use std::path::Path;
 use std::sync::PoisonError;
@@ -68,7 +68,8 @@ impl Inner {
 
     /// Syncs the open segment, for everybody.
     fn sync_written(&self, marked: Position) -> Result<()> {
-        // Damage found meanwhile does not matter here: what was written is to be synced all the same.
+        // Damage found meanwhile does not matter here: what was written is to be synced all the
+        // same.
         let state = self.refresh_from(marked).unwrap_or_else(|_| self.state());
         let segment = state.open_segment();
         let covered = match segment.is_vouched() {
@@ -76,9 +77,7 @@ impl Inner {
             // Others write into this segment; this handle has not, and cannot vouch for it.
             false => state::begin_of(segment.sequence),
         };
-        segment
-            .sync()
-            .map_err(|source| self.died(&segment.path, source))?;
+        segment.sync().map_err(|source| self.died(&segment.path, source))?;
         // What is durable stays so where the others cannot be told: they sync for themselves.
         let _ = self.note_durable(covered, marked);
         Ok(())
@@ -94,8 +93,8 @@ impl Inner {
         *durable = (*durable).max(position);
     }
 
-    /// Notes for this handle what a sync has covered, and for all others if it is more than the mark
-    /// said.
+    /// Notes for this handle what a sync has covered, and for all others if it is more than the
+    /// mark said.
     pub(crate) fn note_durable(&self, position: Position, marked: Position) -> Result<()> {
         self.raise_durable(position);
         match position > marked {
@@ -105,17 +104,12 @@ impl Inner {
     }
 
     fn writable_mark(&self) -> &DurableMark {
-        self.mark
-            .as_ref()
-            .expect("a handle that writes has opened the mark")
+        self.mark.as_ref().expect("a handle that writes has opened the mark")
     }
 
     /// Closes the handle after a failed sync.
     pub(crate) fn died(&self, path: &Path, source: std::io::Error) -> Error {
         self.dead.store(true, Ordering::Release);
-        Error::OutcomeUnknown {
-            path: path.to_owned(),
-            source,
-        }
+        Error::OutcomeUnknown { path: path.to_owned(), source }
     }
 }

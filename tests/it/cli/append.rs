@@ -10,11 +10,7 @@ const APPEND: [&str; 4] = ["append", "--stdin", "-s", "s1"];
 fn each_line_is_an_entry_on_the_path_and_its_id_is_printed() {
     let sandbox = Sandbox::with_store();
     let ids = sandbox.append("s1", "main", &["one", "two", "three"]);
-    let path: Vec<String> = sandbox
-        .ok(&["rev-list", "main"])
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let path: Vec<String> = sandbox.ok(&["rev-list", "main"]).lines().map(str::to_owned).collect();
     assert_eq!(path, ids.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(sandbox.append("s1", "main", &["four"]).len(), 1);
     assert_eq!(sandbox.ok(&["rev-list", "--count", "main"]), "4");
@@ -31,23 +27,12 @@ fn blank_lines_and_crlf_are_tolerated_and_a_last_line_needs_no_end() {
 #[test]
 fn what_came_before_a_bad_line_stays() {
     for batch in ["1", "100"] {
-        for bad in [
-            "[1]",
-            "{\"a\":",
-            "nonsense",
-            "\"text\"",
-            "{\"a\":1}{\"b\":2}",
-        ] {
+        for bad in ["[1]", "{\"a\":", "nonsense", "\"text\"", "{\"a\":1}{\"b\":2}"] {
             let sandbox = Sandbox::with_store();
             let input = format!("{{\"a\":1}}\n\n{{\"a\":2}}\n{bad}\n{{\"a\":3}}\n");
             let args = ["append", "--stdin", "--batch", batch];
             let ran = sandbox.feed(&args, input);
-            assert_eq!(
-                (ran.code, ran.out.lines().count()),
-                (3, 2),
-                "{bad}: {}",
-                ran.err
-            );
+            assert_eq!((ran.code, ran.out.lines().count()), (3, 2), "{bad}: {}", ran.err);
             assert!(ran.err.starts_with("error: line 4: "), "{}", ran.err);
             assert_eq!(sandbox.ok(&["rev-list", "--count", "HEAD"]), "2", "{bad}");
         }
@@ -82,9 +67,7 @@ fn an_id_is_handed_over_before_the_next_line_is_read() {
 
 #[test]
 fn batches_give_the_same_ids_as_single_lines() {
-    let lines: String = (0..50)
-        .map(|n| format!("{{\"timestamp\":{n},\"n\":{n}}}\n"))
-        .collect();
+    let lines: String = (0..50).map(|n| format!("{{\"timestamp\":{n},\"n\":{n}}}\n")).collect();
     let forms: [&[&str]; 4] = [
         &[],
         &["--batch", "7"],

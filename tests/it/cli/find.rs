@@ -7,22 +7,10 @@ fn init_makes_a_store_once() {
     let sandbox = Sandbox::new();
     let root = sandbox.path().display().to_string();
     let say = |args: &[&str]| sandbox.ok(args).replace(&root, "ROOT");
-    assert_eq!(
-        say(&["init"]),
-        "Initialized empty sapwood store in ROOT/.sapwood/"
-    );
-    assert_eq!(
-        say(&["init"]),
-        "Reinitialized existing sapwood store in ROOT/.sapwood/"
-    );
-    assert_eq!(
-        say(&["init", "a/b"]),
-        "Initialized empty sapwood store in ROOT/a/b/.sapwood/"
-    );
-    assert_eq!(
-        say(&["--store", "c", "init"]),
-        "Initialized empty sapwood store in ROOT/c/"
-    );
+    assert_eq!(say(&["init"]), "Initialized empty sapwood store in ROOT/.sapwood/");
+    assert_eq!(say(&["init"]), "Reinitialized existing sapwood store in ROOT/.sapwood/");
+    assert_eq!(say(&["init", "a/b"]), "Initialized empty sapwood store in ROOT/a/b/.sapwood/");
+    assert_eq!(say(&["--store", "c", "init"]), "Initialized empty sapwood store in ROOT/c/");
     assert_eq!(say(&["init", "-q", "d"]), "");
     insta::assert_snapshot!(
         say(&["init", "--json", "d"]),
@@ -36,16 +24,11 @@ fn the_nearest_store_upwards_is_used() {
     let sandbox = Sandbox::with_store();
     sandbox.append("s1", "main", &["one"]);
     std::fs::create_dir_all(sandbox.join("deep/er")).unwrap();
-    assert_eq!(
-        sandbox.ok(&["-C", "deep/er", "rev-list", "--count", "HEAD"]),
-        "1"
-    );
+    assert_eq!(sandbox.ok(&["-C", "deep/er", "rev-list", "--count", "HEAD"]), "1");
     sandbox.ok(&["-C", "deep", "init", "-q"]);
     sandbox.fails(1, &["-C", "deep/er", "rev-list", "HEAD"]);
     assert_eq!(
-        sandbox.ok(&[
-            "-C", "deep/er", "--store", "../..", "rev-list", "--count", "HEAD"
-        ]),
+        sandbox.ok(&["-C", "deep/er", "--store", "../..", "rev-list", "--count", "HEAD"]),
         "1"
     );
     sandbox.fails(7, &["-C", "nowhere", "rev-list", "HEAD"]);
@@ -59,11 +42,7 @@ fn the_flag_comes_before_the_environment_and_that_before_the_directory() {
     }
     let run = |args: &[&str]| {
         let mut command = sandbox.command(args);
-        finish(
-            command.env("SAPWOOD_DIR", sandbox.join("environment")),
-            b"{\"a\":1}\n",
-        )
-        .code
+        finish(command.env("SAPWOOD_DIR", sandbox.join("environment")), b"{\"a\":1}\n").code
     };
     assert_eq!(run(&["append", "--stdin"]), 0);
     assert_eq!(run(&["--store", "flag", "rev-parse", "HEAD"]), 1);
@@ -85,9 +64,6 @@ fn the_user_s_own_store_is_made_on_first_write_and_never_by_reading() {
     assert!(sandbox.join("home/.sapwood").exists() && !sandbox.join(".sapwood").exists());
     assert_eq!(sandbox.ok(&["rev-list", "--count", "HEAD"]), "1");
     sandbox.fails(3, &["--store", "elsewhere", "rev-list", "HEAD"]);
-    let ran = sandbox.feed(
-        &["--store", "elsewhere", "append", "--stdin"],
-        "{\"a\":1}\n",
-    );
+    let ran = sandbox.feed(&["--store", "elsewhere", "append", "--stdin"], "{\"a\":1}\n");
     assert_eq!(ran.code, 3);
 }

@@ -19,24 +19,12 @@ fn list(sandbox: &Sandbox, ids: &[String], args: &[&str]) -> String {
 fn revisions_become_ids() {
     let (sandbox, ids) = forked();
     let parse = |args: &[&str]| list(&sandbox, &ids, &[&["rev-parse"], args].concat());
-    assert_eq!(
-        parse(&["HEAD", "topic", "main~2", &ids[1][..10]]),
-        "<6> <5> <2> <2>"
-    );
-    assert_eq!(
-        parse(&["main..topic", "^main", "topic.."]),
-        "<5> ^<6> ^<6> <6> ^<5>"
-    );
+    assert_eq!(parse(&["HEAD", "topic", "main~2", &ids[1][..10]]), "<6> <5> <2> <2>");
+    assert_eq!(parse(&["main..topic", "^main", "topic.."]), "<5> ^<6> ^<6> <6> ^<5>");
     assert_eq!(parse(&["--short", "topic", "^main"]), "<5~> ^<6~>");
     assert_eq!(parse(&["--short=64", "topic"]), "<5>");
-    assert_eq!(
-        sandbox.ok(&["rev-parse", "--short=12", "topic"]),
-        ids[4][..12]
-    );
-    assert_eq!(
-        sandbox.ok(&["rev-parse", "-z", "topic"]),
-        format!("{}\0", ids[4])
-    );
+    assert_eq!(sandbox.ok(&["rev-parse", "--short=12", "topic"]), ids[4][..12]);
+    assert_eq!(sandbox.ok(&["rev-parse", "-z", "topic"]), format!("{}\0", ids[4]));
     assert_eq!(parse(&["--verify", "topic~1"]), "<4>");
     insta::assert_snapshot!(
         parse(&["--json", "^topic"]),
@@ -51,14 +39,8 @@ fn revisions_that_are_not_there_are_exit_code_one() {
     error: unknown revision 'nothing': no branch, label, ref or object has this name
     hint: 'sapwood for-each-ref' lists the names there are
     ");
-    assert_eq!(
-        sandbox.fails(1, &["rev-parse", "--verify", "-q", "nothing"]),
-        ""
-    );
-    assert_eq!(
-        sandbox.fails(1, &["rev-parse", "--verify", "-q", &"1".repeat(64)]),
-        ""
-    );
+    assert_eq!(sandbox.fails(1, &["rev-parse", "--verify", "-q", "nothing"]), "");
+    assert_eq!(sandbox.fails(1, &["rev-parse", "--verify", "-q", &"1".repeat(64)]), "");
     sandbox.fails(1, &["rev-list", "main..nothing"]);
     sandbox.fails(2, &["rev-parse", "--verify", "main", "topic"]);
     sandbox.fails(2, &["rev-parse"]);
@@ -74,16 +56,10 @@ fn history_is_listed_children_first() {
     assert_eq!(revs(&["main..topic"]), "<5> <4>");
     assert_eq!(revs(&["topic", "^main"]), "<5> <4>");
     assert_eq!(revs(&["--first-parent", "topic", "^main~1"]), "<5> <4>");
-    assert_eq!(
-        revs(&["--first-parent", "topic~1", "topic"]),
-        "<5> <4> <3> <2> <1>"
-    );
+    assert_eq!(revs(&["--first-parent", "topic~1", "topic"]), "<5> <4> <3> <2> <1>");
     assert_eq!(revs(&["--count", "main", "topic"]), "6");
     assert_eq!(revs(&["--count", "main", "^main"]), "0");
-    assert_eq!(
-        sandbox.ok(&["rev-list", "-z", "-n1", "main"]),
-        format!("{}\0", ids[5])
-    );
+    assert_eq!(sandbox.ok(&["rev-list", "-z", "-n1", "main"]), format!("{}\0", ids[5]));
     assert_eq!(revs(&["--json", "-n1", "main"]), r#"{"v":1,"id":"<6>"}"#);
     assert_eq!(revs(&["--json", "--count", "main"]), r#"{"v":1,"count":4}"#);
 }
@@ -96,10 +72,7 @@ fn the_merge_base_is_where_branches_part() {
     assert_eq!(base(&["--all", "main", "topic"]), "<3>");
     assert_eq!(base(&["--json", "main", "topic"]), r#"{"v":1,"id":"<3>"}"#);
     assert_eq!(base(&["--is-ancestor", "main~1", "topic"]), "");
-    assert_eq!(
-        sandbox.fails(1, &["merge-base", "--is-ancestor", "main", "topic"]),
-        ""
-    );
+    assert_eq!(sandbox.fails(1, &["merge-base", "--is-ancestor", "main", "topic"]), "");
     sandbox.append("s2", "main", &["elsewhere"]);
     assert_eq!(sandbox.fails(1, &["merge-base", "main", "s2:main"]), "");
 }

@@ -10,39 +10,24 @@ fn tools_are_there() -> bool {
     let runs = |tool: &str| {
         let mut command = Command::new(tool);
         let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-        quiet
-            .arg("--version")
-            .status()
-            .is_ok_and(|status| status.success())
+        quiet.arg("--version").status().is_ok_and(|status| status.success())
     };
-    let missing: Vec<&str> = ["zstd", "b3sum"]
-        .into_iter()
-        .filter(|tool| !runs(tool))
-        .collect();
+    let missing: Vec<&str> = ["zstd", "b3sum"].into_iter().filter(|tool| !runs(tool)).collect();
     if missing.is_empty() {
         return true;
     }
     let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-    assert!(
-        !in_ci,
-        "missing: {}; .ci/run installs them",
-        missing.join(", ")
-    );
+    assert!(!in_ci, "missing: {}; .ci/run installs them", missing.join(", "));
     // Shown with --nocapture; the same is tested without tools in the module itself.
     #[allow(clippy::print_stderr, reason = "a skipped test says so")]
     {
-        eprintln!(
-            "skipped, because these tools are missing: {}",
-            missing.join(", ")
-        );
+        eprintln!("skipped, because these tools are missing: {}", missing.join(", "));
     }
     false
 }
 
 fn loose_files(store: &Path) -> Vec<PathBuf> {
-    let files = walkdir::WalkDir::new(store.join("objects"))
-        .min_depth(2)
-        .max_depth(2);
+    let files = walkdir::WalkDir::new(store.join("objects")).min_depth(2).max_depth(2);
     let files = files.into_iter().map(|entry| entry.unwrap().into_path());
     let in_fan = |path: &Path| path.parent().unwrap().file_name().unwrap().len() == 2;
     files.filter(|path| in_fan(path)).collect()
@@ -50,12 +35,8 @@ fn loose_files(store: &Path) -> Vec<PathBuf> {
 
 /// Gives what `zstd -dc FILE | b3sum` prints, without the name of the input.
 fn sum(path: &Path) -> String {
-    let mut zstd = Command::new("zstd")
-        .arg("-dc")
-        .arg(path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut zstd =
+        Command::new("zstd").arg("-dc").arg(path).stdout(Stdio::piped()).spawn().unwrap();
     let output = zstd.stdout.take().unwrap();
     let sum = Command::new("b3sum").stdin(output).output().unwrap();
     assert!(zstd.wait().unwrap().success() && sum.status.success());
@@ -73,10 +54,7 @@ fn every_loose_file_unpacks_to_what_its_name_is_the_hash_of() {
         ids.push(sandbox.feed_ok(&["hash-object", "-w", "--stdin"], content));
     }
     let entry = sandbox.append("s1", "main", &["one", "two"]).remove(0);
-    let content = sandbox
-        .command(&["cat-file", "entry", &entry])
-        .output()
-        .unwrap();
+    let content = sandbox.command(&["cat-file", "entry", &entry]).output().unwrap();
     let args = ["hash-object", "-t", "entry", "-w", "--stdin"];
     ids.push(sandbox.feed_ok(&args, content.stdout));
     assert_eq!(ids[3], entry);
@@ -84,13 +62,7 @@ fn every_loose_file_unpacks_to_what_its_name_is_the_hash_of() {
     let files = loose_files(&sandbox.join(".sapwood"));
     assert_eq!(files.len(), ids.len());
     for file in files {
-        let fan = file
-            .parent()
-            .unwrap()
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap();
+        let fan = file.parent().unwrap().file_name().unwrap().to_str().unwrap();
         let id = format!("{fan}{}", file.file_name().unwrap().to_str().unwrap());
         assert!(ids.contains(&id));
         assert_eq!(sum(&file), id);

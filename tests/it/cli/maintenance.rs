@@ -11,9 +11,7 @@ fn filled() -> Sandbox {
 fn counts(sandbox: &Sandbox) -> Vec<(String, u64)> {
     let text = sandbox.ok(&["count-objects", "-v"]);
     let pairs = text.lines().map(|line| line.split_once(": ").unwrap());
-    pairs
-        .map(|(name, number)| (name.to_owned(), number.parse().unwrap()))
-        .collect()
+    pairs.map(|(name, number)| (name.to_owned(), number.parse().unwrap())).collect()
 }
 
 fn count(sandbox: &Sandbox, name: &str) -> u64 {
@@ -33,15 +31,9 @@ fn objects_are_counted_where_they_are() {
     assert_eq!(count(&sandbox, "journal"), 4);
     assert!(sandbox.ok(&["count-objects"]).starts_with("4 objects, "));
     assert!(
-        sandbox
-            .ok(&["count-objects", "--json"])
-            .starts_with("{\"v\":1,\"journal_objects\":4,")
+        sandbox.ok(&["count-objects", "--json"]).starts_with("{\"v\":1,\"journal_objects\":4,")
     );
-    assert!(
-        sandbox
-            .ok(&["count-objects", "-vH"])
-            .contains("size-pack: 0 bytes")
-    );
+    assert!(sandbox.ok(&["count-objects", "-vH"]).contains("size-pack: 0 bytes"));
 }
 
 #[test]
@@ -49,11 +41,7 @@ fn a_store_that_was_just_written_is_whole() {
     let sandbox = filled();
     let ran = sandbox.run(&["fsck"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
-    assert!(
-        ran.err.starts_with("Checked 4 objects, 5 refs, "),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.starts_with("Checked 4 objects, 5 refs, "), "{}", ran.err);
     assert_eq!(sandbox.ok(&["fsck", "-q"]), "");
     assert_eq!(sandbox.ok(&["fsck", "--json"]), "");
 }
@@ -74,10 +62,7 @@ fn packs_are_written_verified_and_unpacked() {
     let ran = sandbox.run(&["repack"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
     assert!(ran.err.starts_with("Packed 4 objects: "), "{}", ran.err);
-    assert_eq!(
-        (count(&sandbox, "in-pack"), count(&sandbox, "packs")),
-        (4, 1)
-    );
+    assert_eq!((count(&sandbox, "in-pack"), count(&sandbox, "packs")), (4, 1));
     assert_eq!(sandbox.run(&["repack", "-q"]).err, "");
     assert_eq!(sandbox.ok(&["rev-list", "HEAD"]), path);
     let pack = only_pack(&sandbox);
@@ -86,17 +71,9 @@ fn packs_are_written_verified_and_unpacked() {
     let listed = sandbox.ok(&["verify-pack", "-v", file]);
     let name = pack.file_stem().unwrap().to_str().unwrap();
     assert_eq!(listed.lines().count(), 5);
-    assert!(
-        path.lines()
-            .all(|id| listed.contains(&format!("{id} entry   "))),
-        "{listed}"
-    );
+    assert!(path.lines().all(|id| listed.contains(&format!("{id} entry   "))), "{listed}");
     assert!(listed.ends_with(&format!("{name}: ok")));
-    assert!(
-        sandbox
-            .ok(&["verify-pack", "--json", name])
-            .starts_with("{\"v\":1,\"pack\":\"pack-")
-    );
+    assert!(sandbox.ok(&["verify-pack", "--json", name]).starts_with("{\"v\":1,\"pack\":\"pack-"));
     assert_eq!(sandbox.run(&["unpack", name]).err, "Unpacked 4 objects\n");
     assert_eq!(count(&sandbox, "count"), 4);
     sandbox.fails(1, &["verify-pack", &"1".repeat(64)]);
@@ -113,19 +90,13 @@ fn a_damaged_pack_is_exit_code_six() {
     bytes[middle] ^= 1;
     std::fs::write(&pack, bytes).unwrap();
     let err = sandbox.fails(6, &["verify-pack", pack.to_str().unwrap()]);
-    assert!(
-        err.contains("is damaged") && err.contains("hint: 'sapwood fsck'"),
-        "{err}"
-    );
+    assert!(err.contains("is damaged") && err.contains("hint: 'sapwood fsck'"), "{err}");
 }
 
 fn only_pack(sandbox: &Sandbox) -> PathBuf {
     let files = std::fs::read_dir(sandbox.join(".sapwood/objects/pack")).unwrap();
     let mut packs: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    packs.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "pack")
-    });
+    packs.retain(|path| path.extension().is_some_and(|extension| extension == "pack"));
     assert_eq!(packs.len(), 1);
     packs.remove(0)
 }
@@ -133,10 +104,7 @@ fn only_pack(sandbox: &Sandbox) -> PathBuf {
 #[test]
 fn a_writer_that_holds_the_lock_too_long_is_exit_code_five() {
     let sandbox = filled();
-    let lock = std::fs::OpenOptions::new()
-        .write(true)
-        .open(sandbox.join(".sapwood/lock"))
-        .unwrap();
+    let lock = std::fs::OpenOptions::new().write(true).open(sandbox.join(".sapwood/lock")).unwrap();
     fs2::FileExt::lock_exclusive(&lock).unwrap();
     let mut command = sandbox.command(&["update-ref", "-d", "sessions/s1/heads/topic"]);
     let ran = finish(command.env("SAPWOOD_LOCK_TIMEOUT_MS", "50"), b"");

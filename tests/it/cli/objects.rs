@@ -14,10 +14,7 @@ fn blob(content: &str) -> String {
 #[test]
 fn hashing_needs_no_store_and_writes_nothing() {
     let sandbox = Sandbox::new();
-    assert_eq!(
-        sandbox.feed_ok(&["hash-object", "--stdin"], "hello\n"),
-        blob("hello\n")
-    );
+    assert_eq!(sandbox.feed_ok(&["hash-object", "--stdin"], "hello\n"), blob("hello\n"));
     std::fs::write(sandbox.join("a file"), "two").unwrap();
     let both = sandbox.feed_ok(&["hash-object", "--stdin", "a file"], "one");
     assert_eq!(both, format!("{}\n{}", blob("one"), blob("two")));
@@ -51,12 +48,7 @@ fn other_kinds_are_checked() {
     let args = ["hash-object", "-t", "entry", "-w", "--stdin"];
     assert_eq!(sandbox.feed_ok(&args, &content), ids[0]);
     assert_eq!(sandbox.feed(&args, "not CBOR").code, 3);
-    assert_eq!(
-        sandbox
-            .feed(&["hash-object", "-t", "tree", "--stdin"], "")
-            .code,
-        3
-    );
+    assert_eq!(sandbox.feed(&["hash-object", "-t", "tree", "--stdin"], "").code, 3);
     insta::assert_snapshot!(sandbox.ok(&["cat-file", "-p", &ids[0]]), @r#"
     {
       "type": "message",
@@ -76,23 +68,9 @@ fn missing_and_wrong_objects_have_their_own_exit_codes() {
     let other = blob("never stored");
     assert_eq!(sandbox.fails(1, &["cat-file", "-e", &other]), "");
     assert_eq!(sandbox.fails(1, &["cat-file", "-e", "nothing"]), "");
-    assert!(
-        sandbox
-            .fails(1, &["cat-file", "-p", &other])
-            .contains(&other)
-    );
-    assert!(
-        sandbox
-            .fails(3, &["cat-file", "entry", &id])
-            .contains("is of kind blob, not entry")
-    );
-    for args in [
-        vec![],
-        vec!["-p"],
-        vec!["-t", "a", "b"],
-        vec!["-t", "-s", "a"],
-        vec!["a"],
-    ] {
+    assert!(sandbox.fails(1, &["cat-file", "-p", &other]).contains(&other));
+    assert!(sandbox.fails(3, &["cat-file", "entry", &id]).contains("is of kind blob, not entry"));
+    for args in [vec![], vec!["-p"], vec!["-t", "a", "b"], vec!["-t", "-s", "a"], vec!["a"]] {
         sandbox.fails(2, &[vec!["cat-file"], args].concat());
     }
     sandbox.fails(2, &["hash-object"]);
@@ -124,15 +102,9 @@ fn batch_answers_in_git_s_lines() {
         one.len(),
         other.len()
     );
-    assert_eq!(
-        sandbox.feed_ok(&["cat-file", "--batch-check"], &input),
-        expected
-    );
+    assert_eq!(sandbox.feed_ok(&["cat-file", "--batch-check"], &input), expected);
     let nul = input.replace('\n', "\0");
-    assert_eq!(
-        sandbox.feed_ok(&["cat-file", "--batch-check", "-z"], nul),
-        expected
-    );
+    assert_eq!(sandbox.feed_ok(&["cat-file", "--batch-check", "-z"], nul), expected);
     let expected = format!(
         "{first} blob {}\n{one}\nnothing here missing\n{prefix} ambiguous\n{second} blob {}\n{other}",
         one.len(),
@@ -140,10 +112,7 @@ fn batch_answers_in_git_s_lines() {
     );
     assert_eq!(sandbox.feed_ok(&["cat-file", "--batch"], &input), expected);
     let err = sandbox.fails(3, &["cat-file", "-t", &prefix]);
-    assert!(
-        err.contains(&ids[0][..16]) && err.contains(&ids[1][..16]),
-        "{err}"
-    );
+    assert!(err.contains(&ids[0][..16]) && err.contains(&ids[1][..16]), "{err}");
     insta::assert_snapshot!(
         sandbox.feed_ok(&["cat-file", "--batch-check", "--json"], "no\n"),
         @r#"{"v":1,"name":"no","error":"missing"}"#

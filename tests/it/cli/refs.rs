@@ -19,10 +19,7 @@ fn a_ref_moves_only_from_where_it_is_expected() {
     assert_eq!(at(), "<2>");
     sandbox.ok(&["update-ref", &format!("refs/{TOPIC}"), "main~1", "main"]);
     assert_eq!(at(), "<1>");
-    let err = masked(
-        &sandbox.fails(4, &["update-ref", TOPIC, "main", "main"]),
-        &ids,
-    );
+    let err = masked(&sandbox.fails(4, &["update-ref", TOPIC, "main", "main"]), &ids);
     insta::assert_snapshot!(err, @r"
     error: ref 'sessions/s1/heads/topic' is at <1>, expected <2>
     hint: someone else moved it; look again and retry
@@ -77,10 +74,7 @@ fn lines_are_committed_together_or_not_at_all() {
     error: line 3: malformed 'rename'
     hint: expected: update, create, delete or verify; names with spaces in double quotes
     ");
-    assert_eq!(
-        (ran.code, sandbox.ok(&["for-each-ref", "sessions/s1/heads"])),
-        (3, refs)
-    );
+    assert_eq!((ran.code, sandbox.ok(&["for-each-ref", "sessions/s1/heads"])), (3, refs));
     let nul = "update sessions/s1/heads/The Architect\0main~1\0main\0\
                delete sessions/s1/heads/architect/deeper\0\0";
     sandbox.feed_ok(&["update-ref", "--stdin", "-z"], nul);
@@ -104,26 +98,17 @@ fn a_symbolic_ref_is_followed_unless_it_is_meant_itself() {
 fn symbolic_refs_are_shown_set_and_deleted() {
     let (sandbox, _) = two();
     let head = "sessions/s1/HEAD";
-    assert_eq!(
-        sandbox.ok(&["symbolic-ref", head]),
-        "sessions/s1/heads/main"
-    );
+    assert_eq!(sandbox.ok(&["symbolic-ref", head]), "sessions/s1/heads/main");
     assert_eq!(sandbox.ok(&["symbolic-ref", "--short", head]), "main");
     assert_eq!(sandbox.ok(&["symbolic-ref", "--short", "HEAD"]), "s1");
     sandbox.ok(&["symbolic-ref", head, "sessions/s1/heads/The Architect"]);
-    assert_eq!(
-        sandbox.ok(&["symbolic-ref", "--short", head]),
-        "The Architect"
-    );
+    assert_eq!(sandbox.ok(&["symbolic-ref", "--short", head]), "The Architect");
     insta::assert_snapshot!(
         sandbox.ok(&["symbolic-ref", "--json", head]),
         @r#"{"v":1,"name":"sessions/s1/HEAD","target":"sessions/s1/heads/The Architect"}"#
     );
     sandbox.fails(1, &["symbolic-ref", "sessions/s1/heads/main"]);
-    assert_eq!(
-        sandbox.fails(1, &["symbolic-ref", "-q", "sessions/s1/heads/main"]),
-        ""
-    );
+    assert_eq!(sandbox.fails(1, &["symbolic-ref", "-q", "sessions/s1/heads/main"]), "");
     sandbox.fails(1, &["symbolic-ref", "-d", "sessions/s1/heads/main"]);
     sandbox.ok(&["symbolic-ref", "-d", head]);
     sandbox.fails(1, &["symbolic-ref", head]);
@@ -141,29 +126,15 @@ fn refs_are_listed_by_whole_parts_of_their_names() {
     }
     let names = |args: &[&str]| {
         let refs = sandbox.ok(&[&["for-each-ref"], args].concat());
-        let names = refs
-            .split(['\n', '\0'])
-            .filter_map(|line| line.split('\t').nth(1));
-        names
-            .map(|name| name.rsplit("heads/").next().unwrap().to_owned())
-            .collect::<Vec<_>>()
+        let names = refs.split(['\n', '\0']).filter_map(|line| line.split('\t').nth(1));
+        names.map(|name| name.rsplit("heads/").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(&["sessions/s1/heads/a"]), ["a", "a/b"]);
-    assert_eq!(
-        names(&["refs/sessions/s1/heads/"]),
-        ["a", "a/b", "ab", "main"]
-    );
-    assert_eq!(
-        names(&["--count=2", "-z", "sessions/s1/heads"]),
-        ["a", "a/b"]
-    );
+    assert_eq!(names(&["refs/sessions/s1/heads/"]), ["a", "a/b", "ab", "main"]);
+    assert_eq!(names(&["--count=2", "-z", "sessions/s1/heads"]), ["a", "a/b"]);
     let nothing: [&str; 0] = [];
     assert_eq!(names(&["sessions/none"]), nothing);
-    sandbox.ok(&[
-        "symbolic-ref",
-        "sessions/s1/heads-unborn",
-        "sessions/s1/heads/x",
-    ]);
+    sandbox.ok(&["symbolic-ref", "sessions/s1/heads-unborn", "sessions/s1/heads/x"]);
     assert_eq!(names(&["sessions/s1/heads-unborn"]), nothing);
     insta::assert_snapshot!(
         sandbox.ok(&["for-each-ref", "--json", "sessions/s1/heads-unborn"]),

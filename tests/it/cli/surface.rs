@@ -7,12 +7,7 @@ use super::*;
 #[test]
 fn usage_errors_are_exit_code_two() {
     let sandbox = Sandbox::new();
-    for args in [
-        vec![],
-        vec!["nonsense"],
-        vec!["rev-list"],
-        vec!["init", "--nonsense"],
-    ] {
+    for args in [vec![], vec!["nonsense"], vec!["rev-list"], vec!["init", "--nonsense"]] {
         let err = sandbox.fails(2, &args);
         assert!(err.contains("Usage: sapwood"), "{err}");
     }
@@ -46,12 +41,7 @@ fn colour_is_for_terminals_or_on_request() {
     assert!(!colored(&["--color", "never", "for-each-ref"]));
     assert!(colored(&["--color", "always", "for-each-ref"]));
     assert!(!colored(&["--color", "always", "--json", "for-each-ref"]));
-    assert!(
-        sandbox
-            .run(&["--color=always", "rev-parse", "x"])
-            .err
-            .starts_with("\x1b[")
-    );
+    assert!(sandbox.run(&["--color=always", "rev-parse", "x"]).err.starts_with("\x1b["));
 }
 
 #[test]
@@ -59,27 +49,17 @@ fn a_reader_that_goes_away_is_no_failure_and_a_full_disk_is() {
     let sandbox = Sandbox::with_store();
     let texts: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let lines: String = texts
-        .iter()
-        .map(|text| format!("{{\"t\":{text}}}\n"))
-        .collect();
+    let lines: String = texts.iter().map(|text| format!("{{\"t\":{text}}}\n")).collect();
     sandbox.feed_ok(&["append", "--stdin", "--batch", "2000"], lines);
     let mut child = sandbox.command(&["rev-list", "HEAD"]).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        (output.status.code(), output.stderr.as_slice()),
-        (Some(0), &b""[..])
-    );
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
     if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
         let mut command = sandbox.command(&["rev-list", "HEAD"]);
         let ran = finish(command.stdout(Stdio::from(full)), b"");
         assert_eq!(ran.code, 7);
-        assert!(
-            ran.err.starts_with("error: cannot write standard output: "),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.starts_with("error: cannot write standard output: "), "{}", ran.err);
     }
 }
 
@@ -87,10 +67,7 @@ fn a_reader_that_goes_away_is_no_failure_and_a_full_disk_is() {
 fn completions_and_man_pages_cover_every_command() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(
-            sandbox.ok(&["completions", shell]).contains("for-each-ref"),
-            "{shell}"
-        );
+        assert!(sandbox.ok(&["completions", shell]).contains("for-each-ref"), "{shell}");
     }
     assert!(sandbox.ok(&["man"]).contains(".TH sapwood"));
     sandbox.ok(&["man", "pages"]);

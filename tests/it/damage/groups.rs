@@ -22,10 +22,7 @@ fn store_of_groups() -> (SimDisk, Vec<usize>) {
 /// The same, and the mark after each message.
 fn store_of_groups_and_marks() -> (SimDisk, Vec<usize>, Vec<Vec<u8>>) {
     let disk = SimDisk::new(1);
-    let options = Options {
-        segment_bytes_min: 16 << 10,
-        ..options()
-    };
+    let options = Options { segment_bytes_min: 16 << 10, ..options() };
     let root = Path::new(crate::support::ROOT);
     let shared = Arc::new(disk.clone());
     let store = LocalStore::init(shared, root, options).unwrap();
@@ -168,13 +165,7 @@ fn a_relaxed_tail_that_a_power_cut_tore_is_not_corruption() {
     let (disk, _) = store_of_groups();
     let store = open(&disk).unwrap();
     for number in 0..4 {
-        append_with(
-            &store,
-            "main",
-            &format!("relaxed {number}"),
-            Durability::Relaxed,
-        )
-        .unwrap();
+        append_with(&store, "main", &format!("relaxed {number}"), Durability::Relaxed).unwrap();
     }
     for seed in 0..if long() { 500 } else { 40 } {
         let cut = disk.copy().crash(Policy::Random(seed));

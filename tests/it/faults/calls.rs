@@ -13,64 +13,46 @@ use crate::support::{
     update,
 };
 
-const FAULTS: [Fault; 4] = [
-    Fault::Eio,
-    Fault::Enospc,
-    Fault::ShortWrite,
-    Fault::SyncFails,
-];
+const FAULTS: [Fault; 4] = [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::SyncFails];
 
 type Step = fn(&LocalStore) -> Result<()>;
 
 /// What is done to a store, each step with the message that it acknowledges.
 const STEPS: [(Option<&str>, Step); 12] = [
-    (Some("one"), |store| {
-        append(store, "main", "one").map(|_| ())
-    }),
+    (Some("one"), |store| append(store, "main", "one").map(|_| ())),
     (None, |store| {
         append_with(store, "relaxed", "relaxed", Durability::Relaxed)?;
         store.sync()
     }),
     (Some("large"), |store| {
-        let link = attachment(large(3).id);
-        let refs = [update(ref_name("notes/large"), link.id)];
+        let link = attachment(large(3).id());
+        let refs = [update(ref_name("notes/large"), link.id())];
         commit(store, Durability::Full, &[large(3), link], &refs)
     }),
     (None, LocalStore::maintain),
-    (Some("two"), |store| {
-        append(store, "main", "two").map(|_| ())
-    }),
+    (Some("two"), |store| append(store, "main", "two").map(|_| ())),
     (None, |store| store.pack_refs().map(|_| ())),
     (Some("operation"), |store| {
         let entry = message("done", vec![]);
         store.commit(Durability::Full, &mut |_| {
             Ok(Transaction {
                 objects: vec![entry.clone()],
-                refs: vec![update(ref_name("notes/done"), entry.id)],
+                refs: vec![update(ref_name("notes/done"), entry.id())],
                 operation: Some(operation("do")),
             })
         })
     }),
-    (None, |store| {
-        store.put_alone(&NewObject::blob(b"alone".to_vec())?)
-    }),
+    (None, |store| store.put_alone(&NewObject::blob(b"alone".to_vec())?)),
     (None, |store| store.repack().map(|_| ())),
-    (Some("three"), |store| {
-        append(store, "main", "three").map(|_| ())
-    }),
+    (Some("three"), |store| append(store, "main", "three").map(|_| ())),
     (None, |store| store.pack_refs().map(|_| ())),
-    (Some("four"), |store| {
-        append(store, "main", "four").map(|_| ())
-    }),
+    (Some("four"), |store| append(store, "main", "four").map(|_| ())),
 ];
 
 /// Checks that an error says what a failing disk makes of a call.
 fn check_error(error: &Error, context: &str) {
     assert!(
-        matches!(
-            error,
-            Error::Io { .. } | Error::OutcomeUnknown { .. } | Error::HandleDead { .. }
-        ),
+        matches!(error, Error::Io { .. } | Error::OutcomeUnknown { .. } | Error::HandleDead { .. }),
         "{context}: {error:?}"
     );
 }
@@ -121,12 +103,10 @@ fn check(disk: &SimDisk, told: &[&str], context: &str) {
     assert_eq!(found, said, "{context}");
     let picture = Picture::of(&*store.snapshot().unwrap())
         .unwrap_or_else(|error| panic!("{context}: {error}"));
-    assert!(picture.objects.contains_key(&large(3).id), "{context}");
+    assert!(picture.objects.contains_key(&large(3).id()), "{context}");
     assert!(!picture.operations.is_empty(), "{context}");
     for pack in store.packs().unwrap() {
-        store
-            .verify_pack(&pack)
-            .unwrap_or_else(|error| panic!("{context}: {error}"));
+        store.verify_pack(&pack).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
 }
 
@@ -203,9 +183,7 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room_again() {
 fn random_blob() -> NewObject {
     let mut state = 1u64;
     let next = |_| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 56) as u8
     };
     NewObject::blob((0..300_000).map(next).collect()).unwrap()
@@ -238,10 +216,7 @@ fn a_read_only_disk_is_read_and_not_written() {
         store.unpack(None).map(|_| ()),
     ];
     for refusal in refusals {
-        assert!(
-            matches!(refusal, Err(Error::ReadOnly { .. })),
-            "{refusal:?}"
-        );
+        assert!(matches!(refusal, Err(Error::ReadOnly { .. })), "{refusal:?}");
     }
     store.sync().unwrap();
     drop(store);
@@ -254,11 +229,7 @@ fn a_reader_of_a_writable_disk_changes_nothing_either() {
     run(&disk, "no fault");
     let before = contents(&disk);
     let calls = disk.calls();
-    let options = Options {
-        read_only: true,
-        background: true,
-        ..options()
-    };
+    let options = Options { read_only: true, background: true, ..options() };
     let root = std::path::Path::new(crate::support::ROOT);
     let store = LocalStore::open(std::sync::Arc::new(disk.clone()), root, options).unwrap();
     Picture::of(&*store.snapshot().unwrap()).unwrap();

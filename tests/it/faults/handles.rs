@@ -121,7 +121,7 @@ impl Run {
                 let refs = vec![RefUpdate {
                     name: branch(name),
                     expected,
-                    new: Some(RefValue::Id(entry.id)),
+                    new: Some(RefValue::Id(entry.id())),
                 }];
                 Ok(Transaction {
                     objects: vec![entry],
@@ -140,28 +140,20 @@ impl Run {
         let entry = message("never", vec![]);
         let wrong = match self.model.branches.contains_key(name) {
             true => Expected::Missing,
-            false => Expected::Is(RefValue::Id(entry.id)),
+            false => Expected::Is(RefValue::Id(entry.id())),
         };
         let refs = [RefUpdate {
             name: branch(name),
             expected: wrong,
-            new: Some(RefValue::Id(entry.id)),
+            new: Some(RefValue::Id(entry.id())),
         }];
         let found = super::commit(self.store(handle), Durability::Full, &[entry], &refs);
-        assert!(
-            matches!(found, Err(Error::RefConflict { .. })),
-            "{}: {found:?}",
-            self.context
-        );
+        assert!(matches!(found, Err(Error::RefConflict { .. })), "{}: {found:?}", self.context);
     }
 
     fn delete(&mut self, handle: usize) {
         let name = BRANCHES[self.random.below(BRANCHES.len())];
-        let refs = [RefUpdate {
-            name: branch(name),
-            expected: Expected::Any,
-            new: None,
-        }];
+        let refs = [RefUpdate { name: branch(name), expected: Expected::Any, new: None }];
         super::commit(self.store(handle), Durability::Full, &[], &refs).unwrap();
         self.model.branches.remove(name);
     }
@@ -185,10 +177,7 @@ impl Run {
         self.held.clear();
         self.handles = [None, None];
         self.disk = self.disk.crash(Policy::LoseUnsynced);
-        self.handles = [
-            Some(open(&self.disk).unwrap()),
-            Some(open(&self.disk).unwrap()),
-        ];
+        self.handles = [Some(open(&self.disk).unwrap()), Some(open(&self.disk).unwrap())];
     }
 }
 
@@ -211,7 +200,7 @@ fn commit_outrun(expected: fn(Option<sapwood::Id>) -> Expected) -> (SimDisk, Res
             refs: vec![RefUpdate {
                 name: branch("main"),
                 expected: expected(first),
-                new: Some(RefValue::Id(entry.id)),
+                new: Some(RefValue::Id(entry.id())),
             }],
             objects: vec![entry],
             operation: None,

@@ -17,18 +17,12 @@ fn a_writer_vouches_for_a_manifest_whose_publisher_died() {
     let died = init(&disk).unwrap();
     append(&died, "main", "one").unwrap();
     // The new manifest has its name, and the directory is never synced.
-    disk.fail_when(
-        |op, path| op == Op::SyncDir && path == Path::new(ROOT),
-        Fault::Eio,
-    );
+    disk.fail_when(|op, path| op == Op::SyncDir && path == Path::new(ROOT), Fault::Eio);
     died.pack_refs().unwrap_err();
     let next = open(&disk).unwrap();
     append(&next, "main", "two").unwrap();
     let disk = disk.crash(Policy::LoseUnsynced);
-    assert_eq!(
-        texts(&open(&disk).unwrap(), "main").unwrap(),
-        ["one", "two"]
-    );
+    assert_eq!(texts(&open(&disk).unwrap(), "main").unwrap(), ["one", "two"]);
 }
 
 #[test]

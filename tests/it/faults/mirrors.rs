@@ -30,16 +30,10 @@ fn the_next_write_heals_a_mirror_that_could_not_be_written() {
     let disk = SimDisk::new(1);
     let store = init(&disk).unwrap();
     let first = append(&store, "main", "one").unwrap();
-    disk.fail_when(
-        |op, path| op == Op::Write && path == mirror("main"),
-        Fault::Eio,
-    );
+    disk.fail_when(|op, path| op == Op::Write && path == mirror("main"), Fault::Eio);
     append(&store, "main", "two").unwrap();
     assert_stale(&disk, "main", first);
-    assert_eq!(
-        texts(&open(&disk).unwrap(), "main").unwrap(),
-        ["one", "two"]
-    );
+    assert_eq!(texts(&open(&disk).unwrap(), "main").unwrap(), ["one", "two"]);
     append(&open(&disk).unwrap(), "other", "elsewhere").unwrap();
     assert_mirrored(&disk, "main");
     assert_mirrored(&disk, "other");
@@ -50,20 +44,14 @@ fn the_next_write_heals_the_mirror_of_a_process_that_died_before_writing_it() {
     let disk = SimDisk::new(1);
     let store = init(&disk).unwrap();
     let first = append(&store, "main", "one").unwrap();
-    disk.fail_when(
-        |op, path| op == Op::Write && path == mirror("main"),
-        Fault::Crash,
-    );
+    disk.fail_when(|op, path| op == Op::Write && path == mirror("main"), Fault::Crash);
     append(&store, "main", "two").unwrap_err();
     let disk = disk.crash(Policy::KeepAll);
     let found = disk.read(mirror("main"));
     assert_ne!(found, format!("{first}\n").into_bytes().repeat(2));
     append(&open(&disk).unwrap(), "other", "elsewhere").unwrap();
     assert_mirrored(&disk, "main");
-    assert_eq!(
-        texts(&open(&disk).unwrap(), "main").unwrap(),
-        ["one", "two"]
-    );
+    assert_eq!(texts(&open(&disk).unwrap(), "main").unwrap(), ["one", "two"]);
 }
 
 #[test]
@@ -71,10 +59,7 @@ fn making_a_store_that_is_there_does_not_forget_a_dead_writer() {
     let disk = SimDisk::new(1);
     let store = init(&disk).unwrap();
     let first = append(&store, "main", "one").unwrap();
-    disk.fail_when(
-        |op, path| op == Op::Write && path == mirror("main"),
-        Fault::Eio,
-    );
+    disk.fail_when(|op, path| op == Op::Write && path == mirror("main"), Fault::Eio);
     append(&store, "main", "two").unwrap();
     assert_stale(&disk, "main", first);
     let again = init(&disk).unwrap();
@@ -111,7 +96,7 @@ fn lies_in_every_mirror_change_nothing() {
     for name in ["a", "b", "c"] {
         append(&store, name, name).unwrap();
     }
-    let lie = format!("{}\n", message("a lie", vec![]).id);
+    let lie = format!("{}\n", message("a lie", vec![]).id());
     for path in disk.files() {
         if path.starts_with(file("refs/sessions")) {
             disk.write(path, lie.clone());
@@ -127,11 +112,7 @@ fn lies_in_every_mirror_change_nothing() {
             store,
             Durability::Full,
             &[],
-            &[RefUpdate {
-                name: branch("never"),
-                expected: Expected::Missing,
-                new: None,
-            }],
+            &[RefUpdate { name: branch("never"), expected: Expected::Missing, new: None }],
         );
         conflict.unwrap();
     }
@@ -142,11 +123,7 @@ fn two_processes_that_move_delete_and_make_a_ref_in_turn_keep_its_mirror_right()
     let disk = SimDisk::new(1);
     let handles = [init(&disk).unwrap(), open(&disk).unwrap()];
     let entry = append(&handles[0], "main", "one").unwrap();
-    let values = [
-        Some(RefValue::Id(entry)),
-        None,
-        Some(RefValue::Symbolic(branch("other"))),
-    ];
+    let values = [Some(RefValue::Id(entry)), None, Some(RefValue::Symbolic(branch("other")))];
     // Every order of two values, by every choice of handles, after the first handle wrote it.
     for round in 0..values.len() * values.len() * 8 {
         let (choice, handle_bits) = (round / 8, round % 8);
@@ -157,11 +134,7 @@ fn two_processes_that_move_delete_and_make_a_ref_in_turn_keep_its_mirror_right()
         ];
         for (step, value) in steps.into_iter().enumerate() {
             let store = &handles[(handle_bits >> step) & 1];
-            let refs = [RefUpdate {
-                name: branch("main"),
-                expected: Expected::Any,
-                new: value,
-            }];
+            let refs = [RefUpdate { name: branch("main"), expected: Expected::Any, new: value }];
             commit(store, Durability::Relaxed, &[], &refs).unwrap();
             assert_mirrored(&disk, "main");
         }

@@ -22,11 +22,7 @@ pub(crate) struct OddDisk {
 
 impl OddDisk {
     pub(crate) fn new(disk: &SimDisk) -> OddDisk {
-        OddDisk {
-            disk: disk.clone(),
-            tears: Arc::default(),
-            network: None,
-        }
+        OddDisk { disk: disk.clone(), tears: Arc::default(), network: None }
     }
 }
 

@@ -37,11 +37,7 @@ impl Picture {
             };
             assert!(objects.insert(id, seen).is_none(), "{id} visited twice");
         }
-        Ok(Picture {
-            refs: snapshot.references("")?,
-            operations: operations(snapshot)?,
-            objects,
-        })
+        Ok(Picture { refs: snapshot.references("")?, operations: operations(snapshot)?, objects })
     }
 
     /// Compares each answer of a snapshot, and gives the errors that came instead of one.

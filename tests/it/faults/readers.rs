@@ -34,8 +34,8 @@ fn write_some(store: &LocalStore, round: usize) {
             let entry = message("aside", tip.into_iter().collect());
             Ok(Transaction {
                 refs: vec![
-                    update(name.clone(), entry.id),
-                    update(ref_name("notes/large"), large(round as u8).id),
+                    update(name.clone(), entry.id()),
+                    update(ref_name("notes/large"), large(round as u8).id()),
                 ],
                 objects: vec![entry, large(round as u8)],
                 operation: Some(operation(&format!("branch {round}"))),
@@ -85,11 +85,7 @@ fn old_snapshots_read_on_while_segments_and_packs_are_moved_merged_and_removed()
                     picture.check_known(&*snapshot, &name);
                 }
                 let picture = picture.clone();
-                held.push(Held {
-                    name,
-                    picture,
-                    snapshot,
-                });
+                held.push(Held { name, picture, snapshot });
             }
         }
         make_move(&writer);
@@ -131,21 +127,17 @@ fn a_commit_links_a_loose_object_that_a_repack_moves_at_that_moment() {
     let other = open(&disk).unwrap();
     let blob = NewObject::blob(b"small and loose".to_vec()).unwrap();
     store.put_alone(&blob).unwrap();
-    let link = super::attachment(blob.id);
-    let refs = [update(ref_name("notes/link"), link.id)];
+    let link = super::attachment(blob.id());
+    let refs = [update(ref_name("notes/link"), link.id())];
     let mut repacked = false;
     store
         .commit(Durability::Full, &mut |_| {
             if !std::mem::replace(&mut repacked, true) {
                 other.repack().unwrap();
             }
-            Ok(Transaction {
-                objects: vec![link.clone()],
-                refs: refs.to_vec(),
-                operation: None,
-            })
+            Ok(Transaction { objects: vec![link.clone()], refs: refs.to_vec(), operation: None })
         })
         .unwrap();
     let snapshot = store.snapshot().unwrap();
-    assert!(snapshot.get(&blob.id).unwrap().is_some());
+    assert!(snapshot.get(&blob.id()).unwrap().is_some());
 }

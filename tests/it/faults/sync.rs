@@ -21,10 +21,7 @@ fn after_failed_sync(bystander_wrote: bool) -> (SimDisk, LocalStore, LocalStore)
     }
     disk.fail_when(syncs_segment, Fault::SyncFails);
     let unknown = append(&failed, "main", "two").unwrap_err();
-    assert!(
-        matches!(unknown, Error::OutcomeUnknown { .. }),
-        "{unknown:?}"
-    );
+    assert!(matches!(unknown, Error::OutcomeUnknown { .. }), "{unknown:?}");
     (disk, failed, bystander)
 }
 
@@ -34,14 +31,8 @@ fn a_handle_whose_sync_failed_is_dead() {
     for _ in 0..2 {
         let dead = append(&failed, "main", "three").unwrap_err();
         assert!(matches!(dead, Error::HandleDead { .. }), "{dead:?}");
-        assert!(matches!(
-            failed.maintain().unwrap_err(),
-            Error::HandleDead { .. }
-        ));
-        assert!(matches!(
-            failed.repack().unwrap_err(),
-            Error::HandleDead { .. }
-        ));
+        assert!(matches!(failed.maintain().unwrap_err(), Error::HandleDead { .. }));
+        assert!(matches!(failed.repack().unwrap_err(), Error::HandleDead { .. }));
     }
     assert!(failed.sync().is_err());
     assert!(texts(&failed, "main").is_ok(), "it still reads");
@@ -89,7 +80,7 @@ fn a_lone_object_does_not_vouch_for_a_link_that_a_failed_sync_lost() {
     let disk = disk.crash(Policy::LoseUnsynced);
     let snapshot = open(&disk).unwrap().snapshot().unwrap();
     if stored.is_ok() {
-        assert!(snapshot.get(&child.id).unwrap().is_some());
+        assert!(snapshot.get(&child.id()).unwrap().is_some());
         assert!(snapshot.get(&lost.unwrap()).unwrap().is_some(), "dangling");
     }
 }
@@ -118,17 +109,14 @@ fn a_sync_that_finds_the_disk_full_is_a_failed_sync() {
     let store = init(&disk).unwrap();
     disk.fail_when(syncs_segment, Fault::Enospc);
     let unknown = append(&store, "main", "one").unwrap_err();
-    assert!(
-        matches!(unknown, Error::OutcomeUnknown { .. }),
-        "{unknown:?}"
-    );
+    assert!(matches!(unknown, Error::OutcomeUnknown { .. }), "{unknown:?}");
     append(&open(&disk).unwrap(), "main", "two").unwrap();
 }
 
 #[test]
 fn a_full_commit_with_nothing_left_to_write_syncs_what_it_observed() {
     let entry = message("hello", vec![]);
-    let refs = [update(branch("main"), entry.id)];
+    let refs = [update(branch("main"), entry.id())];
     let forms: [(&[_], &[_]); 4] = [
         (std::slice::from_ref(&entry), &refs[..]),
         (std::slice::from_ref(&entry), &[]),
@@ -139,13 +127,7 @@ fn a_full_commit_with_nothing_left_to_write_syncs_what_it_observed() {
         let disk = SimDisk::new(1);
         let relaxed = init(&disk).unwrap();
         let full = open(&disk).unwrap();
-        commit(
-            &relaxed,
-            Durability::Relaxed,
-            std::slice::from_ref(&entry),
-            &refs,
-        )
-        .unwrap();
+        commit(&relaxed, Durability::Relaxed, std::slice::from_ref(&entry), &refs).unwrap();
         commit(&full, Durability::Full, objects, refs_again).unwrap();
         let disk = disk.crash(Policy::LoseUnsynced);
         let store = open(&disk).unwrap();
@@ -158,15 +140,9 @@ fn a_full_commit_on_top_of_relaxed_ones_takes_them_along() {
     let disk = SimDisk::new(1);
     let relaxed = init(&disk).unwrap();
     let blob = large(1);
-    let link = attachment(blob.id);
-    let refs = [update(ref_name("notes/link"), link.id)];
-    commit(
-        &relaxed,
-        Durability::Relaxed,
-        &[blob.clone(), link.clone()],
-        &refs,
-    )
-    .unwrap();
+    let link = attachment(blob.id());
+    let refs = [update(ref_name("notes/link"), link.id())];
+    commit(&relaxed, Durability::Relaxed, &[blob.clone(), link.clone()], &refs).unwrap();
     append_with(&relaxed, "main", "one", Durability::Relaxed).unwrap();
     let full = open(&disk).unwrap();
     append(&full, "main", "two").unwrap();
@@ -174,10 +150,7 @@ fn a_full_commit_on_top_of_relaxed_ones_takes_them_along() {
     let store = open(&disk).unwrap();
     assert_eq!(texts(&store, "main").unwrap(), ["one", "two"]);
     let snapshot = store.snapshot().unwrap();
-    assert_eq!(
-        &*snapshot.get(&blob.id).unwrap().unwrap().content,
-        &blob.content[..]
-    );
+    assert_eq!(&*snapshot.get(&blob.id()).unwrap().unwrap().content, blob.content());
 }
 
 #[test]

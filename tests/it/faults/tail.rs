@@ -57,11 +57,7 @@ fn of_two_unsynced_groups_only_the_second_survived() {
     for part in parts {
         let (disk, _) = cut_two_groups([part.clone(), Keep::All]);
         let reader = crate::support::open_read_only(&disk).unwrap();
-        assert_eq!(
-            texts(&reader, "main").unwrap(),
-            ["acknowledged"],
-            "{part:?}"
-        );
+        assert_eq!(texts(&reader, "main").unwrap(), ["acknowledged"], "{part:?}");
         let store = open(&disk).unwrap();
         assert_eq!(texts(&store, "main").unwrap(), ["acknowledged"]);
         append(&store, "main", "next").unwrap();

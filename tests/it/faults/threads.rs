@@ -14,17 +14,11 @@ use crate::support::{append_with, texts};
 const THREADS: usize = 8;
 
 fn options() -> Options {
-    Options {
-        segment_bytes_min: 16 << 10,
-        segment_bytes_max: 64 << 10,
-        ..Options::default()
-    }
+    Options { segment_bytes_min: 16 << 10, segment_bytes_max: 64 << 10, ..Options::default() }
 }
 
 fn open(path: &Path) -> LocalStore {
-    LocalStore::init(Arc::new(OsDisk), path, options())
-        .unwrap()
-        .0
+    LocalStore::init(Arc::new(OsDisk), path, options()).unwrap().0
 }
 
 fn name(thread: usize) -> String {

@@ -44,22 +44,14 @@ impl Page {
 
     /// Reads the table of fields under a heading; they must follow one another without gaps.
     pub(crate) fn layout(&self, heading: &str) -> Layout {
-        let mut layout = Layout {
-            heading: heading.to_owned(),
-            fields: HashMap::new(),
-            bytes: 0,
-        };
+        let mut layout = Layout { heading: heading.to_owned(), fields: HashMap::new(), bytes: 0 };
         for line in self.section(heading) {
             let Some((offset, bytes, name, literal)) = row(line) else {
                 continue;
             };
             assert_eq!(offset, layout.bytes, "{heading}: {name}");
             layout.bytes += bytes;
-            let field = Field {
-                offset,
-                bytes,
-                literal,
-            };
+            let field = Field { offset, bytes, literal };
             assert!(layout.fields.insert(name, field).is_none(), "{line}");
         }
         assert!(layout.bytes > 0, "no table under '{heading}'");

@@ -78,8 +78,7 @@ impl Contents {
         let content = raw[zero + 1..].to_vec();
         assert_eq!(bytes.parse(), Ok(content.len()));
         assert!(KINDS.contains(&kind));
-        self.objects
-            .insert(id.to_owned(), (kind.to_owned(), content));
+        self.objects.insert(id.to_owned(), (kind.to_owned(), content));
     }
 }
 
@@ -96,10 +95,7 @@ pub(crate) fn paged(path: &Path, page: &Page, magic: &str, expected_bytes: Optio
     assert_eq!(layout.number(footer, "flags"), 0);
     let (payload, table) = rest.split_at(layout.number(footer, "payload") as usize);
     let covered = [layout.before(footer, "checksum"), table].concat();
-    assert_eq!(
-        layout.get(footer, "checksum"),
-        blake3::hash(&covered).as_bytes()
-    );
+    assert_eq!(layout.get(footer, "checksum"), blake3::hash(&covered).as_bytes());
     let sums = payload.chunks(PAGE_BYTES).flat_map(first_8);
     assert!(sums.eq(table.iter().copied()));
     payload.to_vec()
@@ -114,10 +110,7 @@ fn segment(root: &Path, page: &Page, sequence: u64, state: &str, contents: &mut 
     assert_eq!(layout.number(header, "version"), 1);
     assert_eq!(layout.number(header, "zero"), 0);
     assert_eq!(layout.number(header, "sequence"), sequence);
-    assert_eq!(
-        layout.get(header, "checksum"),
-        first_8(layout.before(header, "checksum"))
-    );
+    assert_eq!(layout.get(header, "checksum"), first_8(layout.before(header, "checksum")));
     let salt: [u8; 32] = layout.get(header, "salt").try_into().unwrap();
     let mut previous = *blake3::keyed_hash(&salt, header).as_bytes();
     let mut at = header.len();
@@ -251,9 +244,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn moves(&mut self, count: u64) -> Vec<(String, String, String)> {
-        (0..count)
-            .map(|_| (self.text(), self.value(), self.value()))
-            .collect()
+        (0..count).map(|_| (self.text(), self.value(), self.value())).collect()
     }
 
     fn operation(&mut self) -> (i64, String, String) {

@@ -135,16 +135,8 @@ impl Files {
                     Change::SetLen(length) => (Op::SetLen, *length, 0),
                 };
                 let path = file.path.clone();
-                let write = PendingWrite {
-                    path,
-                    offset,
-                    bytes: length,
-                    index,
-                    op,
-                };
-                keep_write(&write)
-                    .into()
-                    .apply(change, Arc::make_mut(&mut bytes));
+                let write = PendingWrite { path, offset, bytes: length, index, op };
+                keep_write(&write).into().apply(change, Arc::make_mut(&mut bytes));
             }
             file.pending.clear();
             file.content = Arc::clone(&bytes);
@@ -175,10 +167,7 @@ impl Files {
                 let sixteenths = 1 + writes.below(15);
                 let mut names = Random(writes.next());
                 self.after_power_cut(
-                    |_| Keep::Sectors {
-                        seed: writes.next(),
-                        sixteenths,
-                    },
+                    |_| Keep::Sectors { seed: writes.next(), sixteenths },
                     |_| names.below(16) < sixteenths,
                 )
             }

@@ -160,11 +160,7 @@ impl Faults {
 
 impl fmt::Debug for Faults {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "Faults({} calls, crashed: {})",
-            self.calls, self.crashed
-        )
+        write!(out, "Faults({} calls, crashed: {})", self.calls, self.crashed)
     }
 }
 

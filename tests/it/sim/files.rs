@@ -118,10 +118,7 @@ impl NameChange {
     /// Applies the change to durable entries.
     pub(super) fn apply(&self, dirs: &mut BTreeMap<NodeId, DirNode>) {
         for ((dir, name), node) in &self.slots {
-            let entries = &mut dirs
-                .get_mut(dir)
-                .expect("directories are never removed")
-                .durable;
+            let entries = &mut dirs.get_mut(dir).expect("directories are never removed").durable;
             match node {
                 Some(node) => entries.insert(name.clone(), *node),
                 None => entries.remove(name),
@@ -165,19 +162,14 @@ impl Files {
     }
 
     pub(super) fn file(&mut self, node: NodeId) -> &mut FileNode {
-        self.files
-            .get_mut(&node)
-            .expect("files live as long as the disk")
+        self.files.get_mut(&node).expect("files live as long as the disk")
     }
 
     /// Makes an empty file where there is nothing.
     pub(super) fn create(&mut self, path: &Path) -> io::Result<NodeId> {
         let slot = self.slot(path)?;
         let node = self.node_new();
-        let file = FileNode {
-            path: path.to_owned(),
-            ..FileNode::default()
-        };
+        let file = FileNode { path: path.to_owned(), ..FileNode::default() };
         self.files.insert(node, file);
         self.change_names(Op::Create, path, vec![(slot, Some(node))]);
         Ok(node)
@@ -251,11 +243,7 @@ impl Files {
         while let Some((path, node)) = open.pop() {
             match self.dirs.get(&node) {
                 Some(dir) => {
-                    open.extend(
-                        dir.entries
-                            .iter()
-                            .map(|(name, node)| (path.join(name), *node)),
-                    );
+                    open.extend(dir.entries.iter().map(|(name, node)| (path.join(name), *node)));
                 }
                 None => found.push(path),
             }
@@ -267,10 +255,7 @@ impl Files {
     /// Counts the bytes of all files that have a name.
     pub(super) fn bytes(&self) -> u64 {
         let nodes = self.dirs.values().flat_map(|dir| dir.entries.values());
-        nodes
-            .filter_map(|node| self.files.get(node))
-            .map(|file| file.content.len() as u64)
-            .sum()
+        nodes.filter_map(|node| self.files.get(node)).map(|file| file.content.len() as u64).sum()
     }
 
     /// Drops all that has no name any more, durable or not.
@@ -302,10 +287,7 @@ impl Files {
 
     fn change_names(&mut self, op: Op, path: &Path, slots: Vec<(Slot, Option<NodeId>)>) {
         for ((dir, name), node) in &slots {
-            let dir = self
-                .dirs
-                .get_mut(dir)
-                .expect("directories are never removed");
+            let dir = self.dirs.get_mut(dir).expect("directories are never removed");
             match node {
                 Some(node) => dir.entries.insert(name.clone(), *node),
                 None => dir.entries.remove(name),
@@ -320,10 +302,7 @@ impl Files {
 fn names(path: &Path) -> io::Result<Vec<&str>> {
     let mut parts = path.components();
     if parts.next() != Some(Component::RootDir) {
-        return Err(io::Error::new(
-            ErrorKind::InvalidInput,
-            "the path is not absolute",
-        ));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the path is not absolute"));
     }
     parts
         .map(|part| match part {

@@ -71,10 +71,7 @@ impl DiskFile for SimFile {
         let fits = count.min(end_max.saturating_sub(offset));
         if fits > 0 {
             let bytes = bytes[..fits as usize].into();
-            state
-                .files
-                .file(self.node)
-                .change(Change::Write { offset, bytes });
+            state.files.file(self.node).change(Change::Write { offset, bytes });
         }
         match fault {
             Some(Fault::Crash) => Err(Fault::Crash.error()),
@@ -109,9 +106,7 @@ impl DiskFile for SimFile {
             Some(fault) => file.fail_sync(fault),
             None => file.sync(),
         }
-        let seen = self
-            .sync_failures_seen
-            .swap(file.sync_failures, Ordering::Relaxed);
+        let seen = self.sync_failures_seen.swap(file.sync_failures, Ordering::Relaxed);
         match file.sync_fault {
             Some(fault) if seen < file.sync_failures => Err(fault.error()),
             _ => Ok(()),
@@ -128,11 +123,7 @@ impl DiskFile for SimFile {
     fn unlock(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         state.faults.check()?;
-        state
-            .files
-            .file(self.node)
-            .lock
-            .take_if(|handle| *handle == self.handle);
+        state.files.file(self.node).lock.take_if(|handle| *handle == self.handle);
         Ok(())
     }
 }
@@ -140,10 +131,6 @@ impl DiskFile for SimFile {
 impl Drop for SimFile {
     fn drop(&mut self) {
         let mut state = self.disk.state();
-        state
-            .files
-            .file(self.node)
-            .lock
-            .take_if(|handle| *handle == self.handle);
+        state.files.file(self.node).lock.take_if(|handle| *handle == self.handle);
     }
 }

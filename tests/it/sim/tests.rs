@@ -37,9 +37,7 @@ fn rename(disk: &SimDisk, from: &str, to: &str) {
 
 fn paths(disk: &SimDisk) -> Vec<String> {
     let paths = disk.files().into_iter();
-    paths
-        .map(|path| path.to_str().unwrap().to_owned())
-        .collect()
+    paths.map(|path| path.to_str().unwrap().to_owned()).collect()
 }
 
 fn error_of<T>(result: io::Result<T>) -> io::Error {
@@ -61,11 +59,7 @@ fn a_file_needs_both_its_bytes_and_its_name_synced() {
     assert_eq!(paths(&killed), ["/a/both", "/a/bytes", "/a/name"]);
     assert_eq!(killed.read("/a/name"), b"bytes");
     let cut = killed.crash(LOSE);
-    assert_eq!(
-        paths(&cut),
-        ["/a/both", "/a/name"],
-        "a kill makes nothing durable"
-    );
+    assert_eq!(paths(&cut), ["/a/both", "/a/name"], "a kill makes nothing durable");
     assert_eq!(cut.read("/a/both"), b"bytes");
     assert_eq!(cut.read("/a/name"), b"");
 }
@@ -106,10 +100,7 @@ fn a_rename_survives_the_loss_of_the_creation_before_it() {
     file.write_all_at(b"x", 0).unwrap();
     file.sync_data().unwrap();
     rename(&disk, "/a/tmp", "/a/final");
-    let keep = |op: Op| {
-        disk.copy()
-            .crash_keeping(|_| true, move |name| name.op == op)
-    };
+    let keep = |op: Op| disk.copy().crash_keeping(|_| true, move |name| name.op == op);
     assert_eq!(paths(&keep(Op::Rename)), ["/a/final"]);
     assert_eq!(keep(Op::Rename).read("/a/final"), b"x");
     assert_eq!(paths(&keep(Op::Create)), ["/a/tmp"]);
@@ -124,11 +115,7 @@ fn a_synced_rename_takes_earlier_changes_of_its_names_along() {
     rename(&disk, "/a/tmp", "/b/final");
     disk.sync_dir(Path::new("/b")).unwrap();
     let cut = disk.crash_keeping(|_| true, |_| true);
-    assert_eq!(
-        paths(&cut),
-        ["/b/final", "/b/other"],
-        "the old name does not come back"
-    );
+    assert_eq!(paths(&cut), ["/b/final", "/b/other"], "the old name does not come back");
 }
 
 #[test]
@@ -138,10 +125,7 @@ fn a_removed_file_is_back_after_a_crash_and_its_handles_go_on_before() {
     let file = open(&disk, "/a/f", OpenMode::Read).unwrap();
     disk.remove(Path::new("/a/f")).unwrap();
     assert_eq!(file.len().unwrap(), 1);
-    assert_eq!(
-        error_of(disk.len(Path::new("/a/f"))).kind(),
-        ErrorKind::NotFound
-    );
+    assert_eq!(error_of(disk.len(Path::new("/a/f"))).kind(), ErrorKind::NotFound);
     assert_eq!(paths(&disk.copy().crash(LOSE)), ["/a/f"]);
     disk.sync_dir(Path::new("/a")).unwrap();
     assert_eq!(paths(&disk.crash(LOSE)), [""; 0]);
@@ -153,10 +137,7 @@ fn a_failed_sync_forgets_the_bytes_and_tells_each_handle_once() {
     let one = named(&disk, "/a/f");
     let two = open(&disk, "/a/f", OpenMode::Write).unwrap();
     one.write_all_at(b"lost", 0).unwrap();
-    disk.fail_when(
-        |op, path| op == Op::SyncData && path.starts_with("/a"),
-        Fault::SyncFails,
-    );
+    disk.fail_when(|op, path| op == Op::SyncData && path.starts_with("/a"), Fault::SyncFails);
     assert_eq!(error_of(one.sync_data()).raw_os_error(), Some(5));
     let later = open(&disk, "/a/f", OpenMode::Write).unwrap();
     later.sync_data().unwrap();
@@ -168,11 +149,7 @@ fn a_failed_sync_forgets_the_bytes_and_tells_each_handle_once() {
     assert_eq!(error_of(two.sync_data()).raw_os_error(), Some(5));
     two.sync_data().unwrap();
     assert_eq!(disk.read("/a/f"), b"loST");
-    assert_eq!(
-        disk.crash(LOSE).read("/a/f"),
-        b"\0\0ST",
-        "only what was written again"
-    );
+    assert_eq!(disk.crash(LOSE).read("/a/f"), b"\0\0ST", "only what was written again");
 }
 
 #[test]
@@ -195,13 +172,7 @@ fn a_random_crash_tears_at_sectors_only() {
         }
         let tail = found.get(2000..).unwrap_or_default();
         assert!(tail.iter().all(|byte| matches!(byte, 0 | 2)));
-        outcomes.insert((
-            found[600],
-            found[1024],
-            found[1536],
-            found.len(),
-            crash().files().len(),
-        ));
+        outcomes.insert((found[600], found[1024], found[1536], found.len(), crash().files().len()));
     }
     for len in [2000, 2048, 2200] {
         assert!(outcomes.iter().any(|outcome| outcome.3 == len), "{len}");
@@ -222,10 +193,7 @@ fn a_test_chooses_what_survives_to_the_byte() {
         assert_eq!(left.read("/a/f"), expected);
     };
     check(&|write| (write.index == 2).into(), b"\0\0cd");
-    check(
-        &|write| (write.op == Op::SetLen && write.offset == 4).into(),
-        b"\0\0\0\0",
-    );
+    check(&|write| (write.op == Op::SetLen && write.offset == 4).into(), b"\0\0\0\0");
     check(&|write| (write.offset + write.bytes == 2).into(), b"ab");
     check(&|write| (write.path == Path::new("/b")).into(), b"");
     check(&|_| Keep::Bytes(1..3), b"\0bc\0");
@@ -238,13 +206,8 @@ fn listing_mapping_and_replacing_work_as_on_a_real_disk() {
     replace_file(&disk, Path::new("/a/file"), b"one").unwrap();
     replace_file(&disk, Path::new("/a/file"), b"three").unwrap();
     let entries = disk.list(Path::new("/a")).unwrap();
-    let entries = entries
-        .iter()
-        .map(|entry| (entry.name.as_str(), entry.is_dir, entry.bytes));
-    assert_eq!(
-        entries.collect::<Vec<_>>(),
-        [("dir", true, 0), ("file", false, 5)]
-    );
+    let entries = entries.iter().map(|entry| (entry.name.as_str(), entry.is_dir, entry.bytes));
+    assert_eq!(entries.collect::<Vec<_>>(), [("dir", true, 0), ("file", false, 5)]);
     assert_eq!(&*disk.map(Path::new("/a/file")).unwrap(), b"three");
     assert_eq!(read_file(&disk, Path::new("/a/file"), 9).unwrap(), b"three");
     assert_eq!(disk.network_filesystem(Path::new("/a")), None);

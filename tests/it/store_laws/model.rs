@@ -49,13 +49,8 @@ enum To {
     Nothing,
 }
 
-const NAMES: [&str; 5] = [
-    "sessions/s/heads/main",
-    "sessions/s/heads/main/deeper",
-    "sessions/s/HEAD",
-    "HEAD",
-    "notes/x",
-];
+const NAMES: [&str; 5] =
+    ["sessions/s/heads/main", "sessions/s/heads/main/deeper", "sessions/s/HEAD", "HEAD", "notes/x"];
 
 fn actions() -> impl Strategy<Value = Vec<Action>> {
     let to = prop_oneof![
@@ -74,15 +69,13 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         any::<bool>(),
         any::<bool>(),
     );
-    let commit = commit.prop_map(
-        |(entries, blobs, moves, operation, durability)| Action::Commit {
-            entries,
-            blobs,
-            moves,
-            operation,
-            durability,
-        },
-    );
+    let commit = commit.prop_map(|(entries, blobs, moves, operation, durability)| Action::Commit {
+        entries,
+        blobs,
+        moves,
+        operation,
+        durability,
+    });
     let action = prop_oneof![
         8 => commit,
         1 => Just(Action::Hold),
@@ -104,9 +97,9 @@ impl Model {
     fn apply(&mut self, transaction: &Transaction) -> Result<(), &'static str> {
         let mut next = self.clone();
         for object in &transaction.objects {
-            next.objects.insert(object.id, object.clone());
+            next.objects.insert(object.id(), object.clone());
         }
-        let mut links = transaction.objects.iter().flat_map(|object| &object.links);
+        let mut links = transaction.objects.iter().flat_map(|object| object.links());
         if links.any(|link| !next.objects.contains_key(link)) {
             return Err("Dangling");
         }
@@ -130,11 +123,7 @@ impl Model {
                 let Some(object) = next.objects.get(id) else {
                     return Err("Dangling");
                 };
-                if update
-                    .name
-                    .target_kind()
-                    .is_some_and(|kind| kind != object.kind)
-                {
+                if update.name.target_kind().is_some_and(|kind| kind != object.kind()) {
                     return Err("WrongKind");
                 }
             }
@@ -163,10 +152,7 @@ impl Model {
         }
         for (id, object) in &self.objects {
             let stored = snapshot.get(id).unwrap().expect("committed");
-            assert_eq!(
-                (stored.kind, &*stored.content),
-                (object.kind, &*object.content)
-            );
+            assert_eq!((stored.kind, &*stored.content), (object.kind(), object.content()));
         }
         let found = operations(snapshot).unwrap();
         let found: Vec<_> = found
@@ -224,24 +210,16 @@ fn transaction_of(
     entries: &mut Vec<NewObject>,
     model: &Model,
 ) -> (Transaction, Durability) {
-    let Action::Commit {
-        entries: new,
-        blobs,
-        moves,
-        operation: has_operation,
-        durability,
-    } = action
+    let Action::Commit { entries: new, blobs, moves, operation: has_operation, durability } =
+        action
     else {
         unreachable!("only commits come here")
     };
-    let nowhere = message("nowhere", vec![]).id;
+    let nowhere = message("nowhere", vec![]).id();
     let mut objects = Vec::new();
     for parents in new {
-        let id = |place: &usize| entries.get(*place).map_or(nowhere, |entry| entry.id);
-        let entry = message(
-            &format!("entry {}", entries.len()),
-            parents.iter().map(id).collect(),
-        );
+        let id = |place: &usize| entries.get(*place).map_or(nowhere, |entry| entry.id());
+        let entry = message(&format!("entry {}", entries.len()), parents.iter().map(id).collect());
         entries.push(entry.clone());
         objects.push(entry);
     }
@@ -260,25 +238,18 @@ fn transaction_of(
                 (_, None) => Expected::Missing,
             };
             let new = match to {
-                To::Entry(place) => Some(RefValue::Id(
-                    entries.get(*place).map_or(nowhere, |entry| entry.id),
-                )),
-                To::Blob(seed) => Some(RefValue::Id(blob(seed).id)),
+                To::Entry(place) => {
+                    Some(RefValue::Id(entries.get(*place).map_or(nowhere, |entry| entry.id())))
+                }
+                To::Blob(seed) => Some(RefValue::Id(blob(seed).id())),
                 To::Ref(name) => Some(RefValue::Symbolic(ref_name(NAMES[*name]))),
                 To::Nothing => None,
             };
-            RefUpdate {
-                name,
-                expected,
-                new,
-            }
+            RefUpdate { name, expected, new }
         })
         .collect();
-    let transaction = Transaction {
-        objects,
-        refs,
-        operation: has_operation.then(|| operation("do it")),
-    };
+    let transaction =
+        Transaction { objects, refs, operation: has_operation.then(|| operation("do it")) };
     let durability = match durability {
         true => Durability::Full,
         false => Durability::Relaxed,
@@ -308,9 +279,7 @@ fn run(bench: &mut dyn Bench, actions: &[Action]) -> Vec<&'static str> {
                 let known = entries.len();
                 let (transaction, durability) = transaction_of(action, &mut entries, &model);
                 let expected = model.apply(&transaction);
-                let found = bench
-                    .store()
-                    .commit(durability, &mut |_| Ok(transaction.clone()));
+                let found = bench.store().commit(durability, &mut |_| Ok(transaction.clone()));
                 let found = found.map_err(|error| name_of(&error));
                 // Where several things are wrong, any of them may be named.
                 assert_eq!(found.is_err(), expected.is_err(), "{found:?} {expected:?}");
@@ -328,7 +297,7 @@ fn run(bench: &mut dyn Bench, actions: &[Action]) -> Vec<&'static str> {
     for (model, snapshot) in held {
         model.check(&*snapshot);
     }
-    let count = |kind| model.objects.values().filter(|o| o.kind == kind).count();
+    let count = |kind| model.objects.values().filter(|o| o.kind() == kind).count();
     assert_eq!(count(Kind::Entry), entries.len());
     errors
 }

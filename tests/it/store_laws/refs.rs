@@ -18,8 +18,8 @@ pub(super) fn refs_compare_and_swap(store: &dyn Store) {
     let (one, two) = (message("one", vec![]), message("two", vec![]));
     put(store, &[one.clone(), two.clone()], &[]).unwrap();
     let name = branch("swap");
-    let is = |object: &NewObject| Expected::Is(RefValue::Id(object.id));
-    let to = |object: &NewObject| Some(RefValue::Id(object.id));
+    let is = |object: &NewObject| Expected::Is(RefValue::Id(object.id()));
+    let to = |object: &NewObject| Some(RefValue::Id(object.id()));
     // What is expected, the new value, and whether it happens.
     let steps = [
         (is(&one), to(&two), false),
@@ -39,29 +39,24 @@ pub(super) fn refs_compare_and_swap(store: &dyn Store) {
             found.unwrap();
             now = new;
         } else {
-            assert!(
-                matches!(found, Err(Error::RefConflict { .. })),
-                "step {place}: {found:?}"
-            );
+            assert!(matches!(found, Err(Error::RefConflict { .. })), "step {place}: {found:?}");
         }
         let snapshot = store.snapshot().unwrap();
         assert_eq!(snapshot.reference(&name).unwrap(), now, "step {place}");
     }
     // All or nothing: one conflict keeps the other move and the object from happening.
     let lost = message("lost", vec![]);
-    let refs = [
-        update(branch("swap"), lost.id),
-        set(&branch("main"), Expected::Missing, to(&lost)),
-    ];
+    let refs =
+        [update(branch("swap"), lost.id()), set(&branch("main"), Expected::Missing, to(&lost))];
     put(store, std::slice::from_ref(&lost), &refs).unwrap_err();
     let snapshot = store.snapshot().unwrap();
     assert_eq!(snapshot.reference(&name).unwrap(), now);
-    assert!(snapshot.get(&lost.id).unwrap().is_none());
+    assert!(snapshot.get(&lost.id()).unwrap().is_none());
 }
 
 pub(super) fn a_ref_moves_at_most_once(store: &dyn Store) {
     let entry = message("one", vec![]);
-    let refs = [update(branch("x"), entry.id), update(branch("x"), entry.id)];
+    let refs = [update(branch("x"), entry.id()), update(branch("x"), entry.id())];
     let found = put(store, &[entry], &refs);
     assert!(matches!(found, Err(Error::InvalidName { .. })), "{found:?}");
     assert_eq!(texts(store, "x").unwrap(), [""; 0]);
@@ -77,18 +72,15 @@ pub(super) fn wrong_kinds_are_refused(store: &dyn Store) {
         for object in &objects {
             let right = match place {
                 "meta" | "events" => false,
-                "memory/x" => object.id == node.id,
-                _ => object.id == entry.id,
+                "memory/x" => object.id() == node.id(),
+                _ => object.id() == entry.id(),
             };
-            let found = put(store, &objects, &[update(name.clone(), object.id)]);
+            let found = put(store, &objects, &[update(name.clone(), object.id())]);
             assert_eq!(found.is_ok(), right, "{place}: {found:?}");
-            assert!(
-                right || matches!(found, Err(Error::WrongKind { .. })),
-                "{found:?}"
-            );
+            assert!(right || matches!(found, Err(Error::WrongKind { .. })), "{found:?}");
         }
     }
-    put(store, &[], &[update(ref_name("notes/any"), blob.id)]).unwrap();
+    put(store, &[], &[update(ref_name("notes/any"), blob.id())]).unwrap();
 }
 
 pub(super) fn symbolic_refs(store: &dyn Store) {
@@ -110,10 +102,7 @@ pub(super) fn symbolic_refs(store: &dyn Store) {
     }
     for name in [&*format!("chain/{SYMBOLIC_DEPTH_MAX}"), "circle/a"] {
         let found = resolve(&*snapshot, &ref_name(name));
-        assert!(
-            matches!(found, Err(Error::SymbolicDepth { .. })),
-            "{name}: {found:?}"
-        );
+        assert!(matches!(found, Err(Error::SymbolicDepth { .. })), "{name}: {found:?}");
     }
     let found = resolve(&*snapshot, &ref_name("unborn")).unwrap();
     assert_eq!(found, (branch("unborn"), None));
@@ -134,7 +123,7 @@ pub(super) fn operations_are_numbered(store: &dyn Store) {
                 Ok(Transaction {
                     objects: vec![entry.clone()],
                     refs: vec![
-                        update(name.clone(), entry.id),
+                        update(name.clone(), entry.id()),
                         set(&branch("never there"), Expected::Any, None),
                     ],
                     operation: Some(operation(&format!("do {number}"))),
@@ -155,10 +144,8 @@ pub(super) fn operations_are_numbered(store: &dyn Store) {
         .unwrap();
     let snapshot = store.snapshot().unwrap();
     let found = operations(&*snapshot).unwrap();
-    let said: Vec<_> = found
-        .iter()
-        .map(|record| (record.number, record.operation.command.as_str()))
-        .collect();
+    let said: Vec<_> =
+        found.iter().map(|record| (record.number, record.operation.command.as_str())).collect();
     assert_eq!(said, [(4, "do 3"), (3, "do 2"), (2, "do 1"), (1, "do 0")]);
     for record in &found {
         assert_eq!(record.moves.len(), 1, "only what moved");
@@ -187,26 +174,17 @@ pub(super) fn deletion(store: &dyn Store) {
 }
 
 pub(super) fn listing_is_sorted(store: &dyn Store) {
-    let tip = target(&*store.snapshot().unwrap(), &branch("main"))
-        .unwrap()
-        .unwrap();
-    let names = [
-        "z", "a", "a/b", "a b", "a-b", "Ä", "ä/x", "aa", "a!", "A", "日本",
-    ];
+    let tip = target(&*store.snapshot().unwrap(), &branch("main")).unwrap().unwrap();
+    let names = ["z", "a", "a/b", "a b", "a-b", "Ä", "ä/x", "aa", "a!", "A", "日本"];
     let refs: Vec<RefUpdate> = names.iter().map(|name| update(branch(name), tip)).collect();
     put(store, &[], &refs).unwrap();
     let snapshot = store.snapshot().unwrap();
     let mut all: Vec<RefName> = names.iter().map(|name| branch(name)).collect();
     all.push(branch("main"));
     all.sort();
-    for prefix in [
-        "",
-        "sessions/",
-        "sessions/s/heads/a",
-        "sessions/s/heads/a/",
-        "sessions/s/heads/日",
-        "t",
-    ] {
+    for prefix in
+        ["", "sessions/", "sessions/s/heads/a", "sessions/s/heads/a/", "sessions/s/heads/日", "t"]
+    {
         let found = snapshot.references(prefix).unwrap();
         let found: Vec<RefName> = found.into_iter().map(|(name, _)| name).collect();
         let matching = all.iter().filter(|name| name.as_str().starts_with(prefix));

@@ -29,11 +29,7 @@ impl Appender {
     pub fn new(dir: &Path, durability: Durability) -> Result<Appender> {
         let repo = Repo::on(init(dir)?);
         let pin = session::pin(&repo, Some("s"), Some("main"), 0, "peers")?;
-        Ok(Appender {
-            repo,
-            pin,
-            durability,
-        })
+        Ok(Appender { repo, pin, durability })
     }
 }
 
@@ -70,13 +66,7 @@ pub fn build(dir: &Path, messages: &mut dyn Iterator<Item = String>) -> Result<V
         if bodies.is_empty() {
             break;
         }
-        ids.extend(session::append(
-            &repo,
-            &pin,
-            bodies,
-            Durability::Relaxed,
-            0,
-        )?);
+        ids.extend(session::append(&repo, &pin, bodies, Durability::Relaxed, 0)?);
     }
     store.sync()?;
     // Closes the open segment and seals all that is closed.

@@ -21,18 +21,10 @@ pub struct Process {
 impl Process {
     /// Starts a command.
     pub fn start(command: &mut Command) -> Result<Process> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take().expect("it was asked for");
         let output = child.stdout.take().expect("it was asked for");
-        Ok(Process {
-            child,
-            input,
-            output: BufReader::new(output),
-            answer: String::new(),
-        })
+        Ok(Process { child, input, output: BufReader::new(output), answer: String::new() })
     }
 
     /// Starts `sapwood append --stdin`.
@@ -43,11 +35,7 @@ impl Process {
         more: &[&str],
     ) -> Result<Process> {
         let mut command = Command::new(&options.sapwood);
-        command
-            .env_remove("SAPWOOD_SESSION")
-            .env_remove("SAPWOOD_DIR")
-            .arg("--store")
-            .arg(store);
+        command.env_remove("SAPWOOD_SESSION").env_remove("SAPWOOD_DIR").arg("--store").arg(store);
         command.args(["append", "--stdin", "-b", branch]).args(more);
         Process::start(&mut command)
     }
@@ -94,9 +82,7 @@ impl Append for Process {
         Ok(())
     }
     fn finish(self: Box<Self>) -> Result<()> {
-        let Process {
-            mut child, input, ..
-        } = *self;
+        let Process { mut child, input, .. } = *self;
         drop(input);
         let status = child.wait()?;
         if !status.success() {

@@ -37,11 +37,7 @@ impl Appender {
                  name TEXT PRIMARY KEY, target INTEGER) WITHOUT ROWID;",
         )?;
         connection.execute("INSERT OR IGNORE INTO refs (name) VALUES (?1)", [name])?;
-        Ok(Appender {
-            connection,
-            name: name.to_owned(),
-            parent: None,
-        })
+        Ok(Appender { connection, name: name.to_owned(), parent: None })
     }
 }
 
@@ -49,13 +45,9 @@ impl Append for Appender {
     fn append(&mut self, line: &str) -> Result<()> {
         let connection = &self.connection;
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        connection
-            .prepare_cached(INSERT)?
-            .execute(params![self.parent, line])?;
+        connection.prepare_cached(INSERT)?.execute(params![self.parent, line])?;
         let id = connection.last_insert_rowid();
-        connection
-            .prepare_cached(UPDATE)?
-            .execute(params![id, self.name])?;
+        connection.prepare_cached(UPDATE)?.execute(params![id, self.name])?;
         connection.prepare_cached("COMMIT")?.execute([])?;
         self.parent = Some(id);
         Ok(())

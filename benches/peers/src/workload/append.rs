@@ -109,19 +109,9 @@ fn in_process(options: &Options, level: &Level, lines: &[String]) -> Result<Sect
         let dir = options.fresh("append")?;
         bare::prepare(&dir.join("bare"), lines.len(), MESSAGE_BYTES)?;
         let mut contestants: Vec<Box<dyn Append>> = vec![
-            Box::new(library::Appender::new(
-                &dir.join("store"),
-                level.durability,
-            )?),
-            Box::new(sqlite::Appender::open(
-                &dir.join("sqlite"),
-                level.synchronous,
-                "main",
-            )?),
-            Box::new(bare::Appender::open(
-                &dir.join("bare"),
-                level.bare_sync == "sync",
-            )?),
+            Box::new(library::Appender::new(&dir.join("store"), level.durability)?),
+            Box::new(sqlite::Appender::open(&dir.join("sqlite"), level.synchronous, "main")?),
+            Box::new(bare::Appender::open(&dir.join("bare"), level.bare_sync == "sync")?),
         ];
         take_turns(&mut section, round, &mut contestants, lines)?;
     }

@@ -37,11 +37,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
          last answer. After each round every branch is read back: all there, in order."
     );
     section.interleave(options.rounds, &mut |contestant, _| {
-        let writers = if matches!(contestant, ONE | 4) {
-            1
-        } else {
-            WRITERS
-        };
+        let writers = if matches!(contestant, ONE | 4) { 1 } else { WRITERS };
         let dir = options.fresh("crowd")?;
         let path = dir.join("store");
         if contestant < EIGHT_SQLITE {
@@ -53,11 +49,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
         let mut processes = Vec::new();
         for writer in 0..writers {
             let branch = format!("b{writer}");
-            let session = if contestant == 1 {
-                branch.as_str()
-            } else {
-                "s"
-            };
+            let session = if contestant == 1 { branch.as_str() } else { "s" };
             processes.push(match contestant < EIGHT_SQLITE {
                 true => Process::sapwood(options, &path, &branch, &["-s", session])?,
                 false => Process::peer("sqlite", &path, &["FULL", &branch])?,
@@ -110,11 +102,7 @@ fn check(store: &Path, writers: usize, each: usize, own_sessions: bool) -> Resul
     let store = library::open(store, StoreOptions::default())?;
     let snapshot = store.snapshot()?;
     for writer in 0..writers {
-        let session = if own_sessions {
-            format!("b{writer}")
-        } else {
-            "s".to_owned()
-        };
+        let session = if own_sessions { format!("b{writer}") } else { "s".to_owned() };
         let numbers = numbers(&*snapshot, &session, writer)?;
         if numbers != (0..=each as i64).rev().collect::<Vec<_>>() {
             return Err(format!(

@@ -24,9 +24,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     let world = walk::build(options, "get", options.count(100_000, 10_000))?;
     let mut dice = Dice::new(7);
     let count = options.count(10_000, 2_000);
-    let wanted: Vec<Id> = (0..count)
-        .map(|_| world.ids[dice.below(world.ids.len())])
-        .collect();
+    let wanted: Vec<Id> = (0..count).map(|_| world.ids[dice.below(world.ids.len())]).collect();
     let names = [
         "sapwood, as sealed",
         "sapwood, repacked",

@@ -75,10 +75,7 @@ fn in_process(options: &Options, store: &Path, database: &Path, ids: &[Id]) -> R
 
 /// Opens the store once and gives the time it took; closing it is not counted.
 fn open_once(path: &Path, contestant: usize, id: &Id) -> Result<Duration> {
-    let store_options = StoreOptions {
-        read_only: contestant > 0,
-        ..StoreOptions::default()
-    };
+    let store_options = StoreOptions { read_only: contestant > 0, ..StoreOptions::default() };
     let prefix: Prefix = id.short(PREFIX_DIGITS).parse()?;
     let (elapsed, _store) = timed(|| {
         let store = library::open(path, store_options)?;
@@ -103,11 +100,7 @@ fn find_row(path: &Path, id: &Id) -> Result<()> {
 }
 
 fn command_line(options: &Options, store: &Path, ids: &[Id]) -> Result<Section> {
-    let names = [
-        "rev-parse, warm",
-        "rev-parse, store not in the page cache",
-        "sapwood --version",
-    ];
+    let names = ["rev-parse, warm", "rev-parse, store not in the page cache", "sapwood --version"];
     let mut section = Section::new("rev-parse of a prefix in a large store", "run", &names);
     section.about = "From starting the process to its end. The last row is what starting any process \
                      takes; the second drops the store's files from the page cache first, where `dd` \
@@ -135,10 +128,7 @@ fn rev_parse(options: &Options, store: &Path, id: &Id, only_start: bool) -> Resu
         true => command.arg("--version"),
         false => {
             let prefix = id.short(PREFIX_DIGITS);
-            command
-                .arg("--store")
-                .arg(store)
-                .args(["rev-parse", &prefix])
+            command.arg("--store").arg(store).args(["rev-parse", &prefix])
         }
     };
     let (elapsed, output) = timed(|| Ok(command.output()?))?;

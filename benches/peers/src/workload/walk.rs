@@ -105,12 +105,8 @@ fn bodies(options: &Options, world: &World) -> Result<Section> {
 
 fn ids(options: &Options, world: &World) -> Result<Section> {
     let count = world.ids.len();
-    let names = [
-        "sapwood, as sealed",
-        "sapwood, repacked",
-        "SQLite, rowid table",
-        "SQLite, WITHOUT ROWID",
-    ];
+    let names =
+        ["sapwood, as sealed", "sapwood, repacked", "SQLite, rowid table", "SQLite, WITHOUT ROWID"];
     let mut section = Section::new("Walk, ids only", "id", &names);
     section.about = format!("The ids of the same {count} messages, newest first.");
     section.interleave(options.rounds, &mut |contestant, _| {
@@ -118,9 +114,7 @@ fn ids(options: &Options, world: &World) -> Result<Section> {
         if contestant < 2 {
             let store = library::open(path, StoreOptions::default())?;
             let snapshot = store.snapshot()?;
-            Round::of_work(count, || {
-                Ok(black_box(snapshot.path(&world.tip(), usize::MAX)?).len())
-            })
+            Round::of_work(count, || Ok(black_box(snapshot.path(&world.tip(), usize::MAX)?).len()))
         } else {
             let connection = sqlite::open(path)?;
             Round::of_work(count, || query_ids(&connection, world.tip()))

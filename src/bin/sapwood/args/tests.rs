@@ -40,9 +40,7 @@ fn flags<'a>(arguments: impl Iterator<Item = &'a Arg>) -> BTreeSet<String> {
 /// Takes the section with this title out of the reference.
 fn section(title: &str) -> &'static str {
     let start = format!("\n## {title}\n");
-    let at = REFERENCE
-        .find(&start)
-        .unwrap_or_else(|| panic!("no section '{title}'"));
+    let at = REFERENCE.find(&start).unwrap_or_else(|| panic!("no section '{title}'"));
     let body = &REFERENCE[at + start.len()..];
     body.split("\n## ").next().unwrap()
 }
@@ -69,39 +67,21 @@ fn the_definition_is_sound() {
 #[test]
 fn the_reference_has_every_command_and_flag_and_no_other() {
     let root = Arguments::command();
-    let global = root
-        .get_arguments()
-        .filter(|argument| argument.is_global_set());
-    assert_eq!(
-        documented(section("Global options")),
-        flags(global),
-        "global options"
-    );
+    let global = root.get_arguments().filter(|argument| argument.is_global_set());
+    assert_eq!(documented(section("Global options")), flags(global), "global options");
     for (name, command) in commands() {
         let section = section(&format!("`{name}`"));
-        let own = command
-            .get_arguments()
-            .filter(|argument| !argument.is_global_set());
+        let own = command.get_arguments().filter(|argument| !argument.is_global_set());
         assert_eq!(documented(section), flags(own), "{name}");
         for argument in command.get_positionals() {
             for value in argument.get_value_names().unwrap_or_default() {
                 assert!(section.contains(value.as_str()), "{name} {value}");
             }
         }
-        assert!(
-            section.contains(&format!("\n{name}")),
-            "{name} has no synopsis or example"
-        );
+        assert!(section.contains(&format!("\n{name}")), "{name} has no synopsis or example");
     }
-    let titles = REFERENCE
-        .lines()
-        .filter_map(|line| line.strip_prefix("## `"))
-        .count();
-    assert_eq!(
-        titles,
-        commands().len(),
-        "a section for a command that is not there"
-    );
+    let titles = REFERENCE.lines().filter_map(|line| line.strip_prefix("## `")).count();
+    assert_eq!(titles, commands().len(), "a section for a command that is not there");
 }
 
 #[test]

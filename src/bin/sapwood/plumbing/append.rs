@@ -161,10 +161,7 @@ fn parse(line: &[u8]) -> Result<Value, Failure> {
 
 /// Says whether the fault lies in what was to be appended.
 fn is_about_a_body(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Library(Error::InvalidObject { .. } | Error::TooLarge { .. })
-    )
+    matches!(failure, Failure::Library(Error::InvalidObject { .. } | Error::TooLarge { .. }))
 }
 
 /// Standard input, by lines.
@@ -247,8 +244,6 @@ impl Input {
     }
 
     fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.places
-            .iter()
-            .map(|(number, range)| (*number, &self.buffer[range.clone()]))
+        self.places.iter().map(|(number, range)| (*number, &self.buffer[range.clone()]))
     }
 }

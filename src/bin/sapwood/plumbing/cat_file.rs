@@ -183,9 +183,7 @@ fn answer(
         }
         Ok((id, stored)) => {
             let size = stored.content.len();
-            context
-                .output
-                .item(format_args!("{id} {} {size}", stored.kind))?;
+            context.output.item(format_args!("{id} {} {size}", stored.kind))?;
             if args.batch {
                 context.output.bytes(&stored.content)?;
                 context.output.bytes(b"\n")?;
@@ -197,9 +195,7 @@ fn answer(
         Err(error) => return Err(error.into()),
     };
     if context.output.json {
-        return context
-            .output
-            .record([("name", name.into()), ("error", missing.into())]);
+        return context.output.record([("name", name.into()), ("error", missing.into())]);
     }
     context.output.item(format_args!("{name} {missing}"))
 }
@@ -251,9 +247,7 @@ fn print_json(
     let kind = Value::from(stored.kind.name());
     let size = output::count(stored.content.len());
     match content {
-        None => context
-            .output
-            .record([("name", name), ("id", id), ("kind", kind), ("size", size)]),
+        None => context.output.record([("name", name), ("id", id), ("kind", kind), ("size", size)]),
         Some(content) => context.output.record([
             ("name", name),
             ("id", id),

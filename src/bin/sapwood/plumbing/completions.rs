@@ -21,12 +21,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut Arguments::command(),
-        "sapwood",
-        &mut script,
-    );
+    clap_complete::generate(args.shell, &mut Arguments::command(), "sapwood", &mut script);
     context.output.bytes(&script)?;
     Ok(Answer::Yes)
 }

@@ -59,9 +59,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             true => human(bytes),
             false => format!("{} kilobytes", bytes.div_ceil(1024)),
         };
-        context
-            .output
-            .item(format_args!("{objects} objects, {size}"))?;
+        context.output.item(format_args!("{objects} objects, {size}"))?;
     }
     Ok(Answer::Yes)
 }

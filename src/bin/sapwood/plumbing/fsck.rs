@@ -45,11 +45,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             report.objects, report.refs, report.files
         ));
     }
-    let errors = report
-        .findings
-        .iter()
-        .filter(|finding| is_error(finding))
-        .count();
+    let errors = report.findings.iter().filter(|finding| is_error(finding)).count();
     match errors {
         0 => Ok(Answer::Yes),
         count => Err(Failure::Damaged(count)),
@@ -77,11 +73,7 @@ fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
         Severity::Warning => style::WARNING,
         Severity::Notice => style::HINT,
     };
-    let mut text = format!(
-        "{}: {}",
-        context.output.paint(style, severity),
-        finding.what
-    );
+    let mut text = format!("{}: {}", context.output.paint(style, severity), finding.what);
     if let Some(id) = finding.object {
         text.push_str(&format!(" {id}"));
     }

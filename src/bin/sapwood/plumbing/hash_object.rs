@@ -49,24 +49,17 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         print(context, None, kind, id, bytes)?;
     }
     for path in &args.files {
-        let file = OsDisk
-            .open(path, OpenMode::Read)
-            .map_err(Error::io("open", path))?;
+        let file = OsDisk.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
         let bytes = file.len().map_err(Error::io("read", path))?;
         check_bytes(bytes)?;
-        let mut reader = FileReader {
-            file: file.as_ref(),
-            offset: 0,
-        };
+        let mut reader = FileReader { file: file.as_ref(), offset: 0 };
         let id = match (kind, &opened) {
             (Kind::Blob, Some(opened)) => opened.store.put_blob(&mut reader, bytes)?,
             (Kind::Blob, None) => hash(&mut reader, bytes).map_err(Error::io("read", path))?,
             _ => {
                 let mut content = Vec::new();
                 let limited = &mut reader.take(OBJECT_BYTES_MAX);
-                limited
-                    .read_to_end(&mut content)
-                    .map_err(Error::io("read", path))?;
+                limited.read_to_end(&mut content).map_err(Error::io("read", path))?;
                 keep(kind, content, opened.as_ref())?
             }
         };
@@ -81,7 +74,7 @@ fn keep(kind: Kind, content: Vec<u8>, opened: Option<&Opened>) -> Result<Id, Fai
     if let Some(opened) = opened {
         opened.store.put_alone(&object)?;
     }
-    Ok(object.id)
+    Ok(object.id())
 }
 
 fn read_stdin() -> Result<Vec<u8>, Failure> {

@@ -35,10 +35,9 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     let (path, existed) = context.init(&path)?;
     if context.output.json {
-        context.output.record([
-            ("path", output::text(Some(path.display()))),
-            ("existed", existed.into()),
-        ])?;
+        context
+            .output
+            .record([("path", output::text(Some(path.display()))), ("existed", existed.into())])?;
     } else if !context.output.is_quiet() {
         context.output.item(describe(&path, existed))?;
     }

@@ -31,9 +31,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         context.output.bytes(&page)?;
         return Ok(Answer::Yes);
     };
-    OsDisk
-        .create_dir(&directory)
-        .map_err(Error::io("create", &directory))?;
+    OsDisk.create_dir(&directory).map_err(Error::io("create", &directory))?;
     let mut pages = Vec::new();
     collect(command, &mut pages);
     for page in pages {
@@ -45,10 +43,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
 }
 
 fn name(command: &Command) -> String {
-    command
-        .get_display_name()
-        .unwrap_or_else(|| command.get_name())
-        .to_owned()
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 
 fn collect(command: Command, pages: &mut Vec<Command>) {
@@ -61,9 +56,6 @@ fn collect(command: Command, pages: &mut Vec<Command>) {
 fn render(command: Command) -> Result<Vec<u8>, Failure> {
     let title = name(&command);
     let mut page = Vec::new();
-    Man::new(command)
-        .title(title)
-        .render(&mut page)
-        .map_err(Failure::Output)?;
+    Man::new(command).title(title).render(&mut page).map_err(Failure::Output)?;
     Ok(page)
 }

@@ -40,9 +40,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if args.is_ancestor {
         let is_ancestor = walk::is_ancestor(snapshot.as_ref(), &one, &other)?;
         if context.output.json {
-            context
-                .output
-                .record([("is_ancestor", is_ancestor.into())])?;
+            context.output.record([("is_ancestor", is_ancestor.into())])?;
         }
         return Ok(if is_ancestor { Answer::Yes } else { Answer::No });
     }
@@ -57,9 +55,5 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             context.output.item(id)?;
         }
     }
-    Ok(if bases.is_empty() {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    Ok(if bases.is_empty() { Answer::No } else { Answer::Yes })
 }

@@ -91,10 +91,7 @@ fn print(
         ]);
     }
     let number = context.output.paint(style::ID, record.number);
-    let mut text = format!(
-        "{number} {time} {}\n    {}",
-        operation.actor, operation.command
-    );
+    let mut text = format!("{number} {time} {}\n    {}", operation.actor, operation.command);
     for moved in &record.moves {
         let name = context.output.paint(style::REF, &moved.name);
         let old = describe(snapshot, moved.old.as_ref())?;

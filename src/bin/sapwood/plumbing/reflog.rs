@@ -55,11 +55,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let Some(lines) = found else {
         return Err(Failure::Missing(format!("there is no ref '{}'", args.name)));
     };
-    for (place, line) in lines
-        .iter()
-        .enumerate()
-        .take(args.max_count.unwrap_or(usize::MAX))
-    {
+    for (place, line) in lines.iter().enumerate().take(args.max_count.unwrap_or(usize::MAX)) {
         print(context, snapshot, &args.name, place, line)?;
     }
     Ok(Answer::Yes)
@@ -110,11 +106,7 @@ fn lines(snapshot: &dyn Snapshot, name: &RefName) -> Result<Vec<Line>, Failure> 
     })?;
     // What it was before the first operation that moved it: appends made it.
     if value.is_some() {
-        lines.push(Line {
-            value,
-            number: None,
-            command: None,
-        });
+        lines.push(Line { value, number: None, command: None });
     }
     Ok(lines)
 }
@@ -131,11 +123,7 @@ fn print(
         return context.output.record([
             ("name", format!("{name}@{{{place}}}").into()),
             ("value", output::text(line.value.as_ref())),
-            (
-                "operation",
-                line.number
-                    .map_or(sapwood::codec::Value::Null, output::count),
-            ),
+            ("operation", line.number.map_or(sapwood::codec::Value::Null, output::count)),
             ("command", output::text(command)),
         ]);
     }
@@ -146,7 +134,5 @@ fn print(
     };
     let value = context.output.paint(style::ID, value);
     let command = command.unwrap_or("append");
-    context
-        .output
-        .item(format_args!("{value} {name}@{{{place}}}: {command}"))
+    context.output.item(format_args!("{value} {name}@{{{place}}}: {command}"))
 }

@@ -38,9 +38,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     if args.verify && args.revisions.len() != 1 {
-        return Err(Failure::Usage(
-            "--verify takes exactly one revision".to_owned(),
-        ));
+        return Err(Failure::Usage("--verify takes exactly one revision".to_owned()));
     }
     context.output.list(args.listing);
     let opened = context.open()?;
@@ -86,17 +84,12 @@ fn look_up(
     let range = Range::find(snapshot, opened, revision)?;
     if is_verified {
         let (Some(id), None) = (range.include, range.exclude) else {
-            return Err(Failure::request(format!(
-                "'{revision}' is not a single revision"
-            )));
+            return Err(Failure::request(format!("'{revision}' is not a single revision")));
         };
         if snapshot.kinds(&[id])?[0].is_none() {
             return Err(Failure::Library(Error::ObjectMissing { id }));
         }
     }
     let include = range.include.map(|id| (id, false));
-    Ok(include
-        .into_iter()
-        .chain(range.exclude.map(|id| (id, true)))
-        .collect())
+    Ok(include.into_iter().chain(range.exclude.map(|id| (id, true))).collect())
 }

@@ -41,11 +41,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             let value = RefValue::Symbolic(ref_name(target)?);
             let words = ["symbolic-ref", name.as_str(), target];
             let operation = context.operation(args.message.as_deref(), &words);
-            let update = RefUpdate {
-                name,
-                expected: Expected::Any,
-                new: Some(value),
-            };
+            let update = RefUpdate { name, expected: Expected::Any, new: Some(value) };
             let opened = context.open_for_writing()?;
             opened.store.commit(Durability::Full, &mut |_| {
                 Ok(Transaction {
@@ -63,11 +59,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             let Some(found @ RefValue::Symbolic(_)) = snapshot.reference(&name)? else {
                 return refuse(context, &name);
             };
-            let update = RefUpdate {
-                name,
-                expected: Expected::Is(found),
-                new: None,
-            };
+            let update = RefUpdate { name, expected: Expected::Is(found), new: None };
             opened.store.commit(Durability::Full, &mut |_| {
                 Ok(Transaction {
                     refs: vec![update.clone()],
@@ -87,10 +79,9 @@ fn show(name: &RefName, is_short: bool, context: &mut Context) -> Result<Answer,
         return refuse(context, name);
     };
     if context.output.json {
-        context.output.record([
-            ("name", name.as_str().into()),
-            ("target", target.as_str().into()),
-        ])?;
+        context
+            .output
+            .record([("name", name.as_str().into()), ("target", target.as_str().into())])?;
     } else if is_short {
         context.output.item(shorten(&target))?;
     } else {
@@ -103,18 +94,13 @@ fn refuse(context: &Context, name: &RefName) -> Result<Answer, Failure> {
     if context.output.is_quiet() {
         return Ok(Answer::No);
     }
-    Err(Failure::Missing(format!(
-        "ref '{name}' is not a symbolic ref"
-    )))
+    Err(Failure::Missing(format!("ref '{name}' is not a symbolic ref")))
 }
 
 /// Gives the branch of a branch's ref, the session of another, or the whole name.
 fn shorten(target: &RefName) -> &str {
     match target.session() {
         Some((session, rest)) => rest.strip_prefix("heads/").unwrap_or(session),
-        None => target
-            .as_str()
-            .strip_prefix("sessions/")
-            .unwrap_or(target.as_str()),
+        None => target.as_str().strip_prefix("sessions/").unwrap_or(target.as_str()),
     }
 }

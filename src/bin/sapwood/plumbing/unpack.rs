@@ -23,13 +23,9 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let name = args.pack.as_deref();
     let objects = context.open_for_writing()?.store.unpack(name)?;
     if context.output.json {
-        context
-            .output
-            .record([("objects", output::count(objects))])?;
+        context.output.record([("objects", output::count(objects))])?;
     } else {
-        context
-            .output
-            .note(format_args!("Unpacked {} objects", objects));
+        context.output.note(format_args!("Unpacked {} objects", objects));
     }
     Ok(Answer::Yes)
 }

@@ -105,10 +105,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let changes = match (args.stdin, args.delete, words.as_slice()) {
         (true, _, []) => {
             let mut input = Vec::new();
-            io::stdin()
-                .lock()
-                .read_to_end(&mut input)
-                .map_err(Failure::Input)?;
+            io::stdin().lock().read_to_end(&mut input).map_err(Failure::Input)?;
             lines::parse(&input, args.null)?
         }
         (false, true, [name, old @ ..]) if old.len() < 2 => {
@@ -142,11 +139,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
                 update.name = resolve(snapshot, &update.name)?.0;
             }
         }
-        Ok(Transaction {
-            refs,
-            operation: Some(operation.clone()),
-            ..Transaction::default()
-        })
+        Ok(Transaction { refs, operation: Some(operation.clone()), ..Transaction::default() })
     })?;
     Ok(Answer::Yes)
 }
@@ -176,9 +169,5 @@ fn look_up(
         Some(None) => Expected::Missing,
         Some(Some(value)) => Expected::Is(value),
     };
-    Ok(RefUpdate {
-        name,
-        expected,
-        new,
-    })
+    Ok(RefUpdate { name, expected, new })
 }

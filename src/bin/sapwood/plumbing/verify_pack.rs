@@ -58,8 +58,6 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
 /// Takes the name of a pack out of the path of its file.
 fn pack_name(text: &str) -> &str {
     let file = text.rsplit('/').next().unwrap_or(text);
-    let name = file
-        .strip_suffix(".pack")
-        .or_else(|| file.strip_suffix(".idx"));
+    let name = file.strip_suffix(".pack").or_else(|| file.strip_suffix(".idx"));
     name.unwrap_or(file)
 }

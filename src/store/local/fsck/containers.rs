@@ -147,9 +147,7 @@ impl Check<'_> {
             let mut wrong = None;
             let inventory = &mut self.inventory;
             let read = pack.depths_beyond(&mut |parent, depth| {
-                let right = inventory
-                    .depth(parent)
-                    .and_then(|depth| depth.checked_add(1));
+                let right = inventory.depth(parent).and_then(|depth| depth.checked_add(1));
                 if right.is_some_and(|right| right != depth) {
                     wrong = wrong.or(Some(*parent));
                 }

@@ -35,21 +35,12 @@ impl Check<'_> {
             let files = entries.filter(|entry| !entry.is_dir).filter_map(|entry| {
                 let digits = entry.name.strip_prefix(prefix)?;
                 let number = u64::from_str_radix(digits, 16).ok()?;
-                (digits.len() == 16).then_some(FileRecord {
-                    number,
-                    bytes: entry.bytes,
-                })
+                (digits.len() == 16).then_some(FileRecord { number, bytes: entry.bytes })
             });
             files.collect()
         };
-        let segment = |file: FileRecord| SegmentRecord {
-            sequence: file.number,
-            closed: None,
-        };
-        let log = |file: FileRecord| LogRecord {
-            file,
-            operations: 0,
-        };
+        let segment = |file: FileRecord| SegmentRecord { sequence: file.number, closed: None };
+        let log = |file: FileRecord| LogRecord { file, operations: 0 };
         let segments = numbered(self.layout.journal_dir(), "");
         let logs = numbered(self.layout.logs_dir(), "operations-");
         Manifest {

@@ -204,10 +204,7 @@ mod tests {
         inventory.mention(&id(4));
         let missing = inventory.missing();
         assert_eq!(missing.len(), 2);
-        assert_eq!(
-            (missing[0].id, missing[0].linked),
-            (id(2), Some((id(1), 1)))
-        );
+        assert_eq!((missing[0].id, missing[0].linked), (id(2), Some((id(1), 1))));
         assert_eq!((missing[1].id, missing[1].linked), (id(4), None));
         assert_eq!(inventory.objects(), 2);
         assert_eq!(inventory.depth(&id(1)), None);

@@ -24,9 +24,7 @@ impl Journal {
     /// Counts the objects in all segments.
     pub(super) fn objects(&self) -> u64 {
         let counts = self.segments.iter();
-        counts
-            .map(|(segment, _)| segment.table().objects.len() as u64)
-            .sum()
+        counts.map(|(segment, _)| segment.table().objects.len() as u64).sum()
     }
 
     /// Reads on to what was committed after the check began.
@@ -63,10 +61,7 @@ pub(super) type Later = (u64, Option<RefValue>);
 impl Check<'_> {
     /// Reads all segments. `named` says whether the manifest's records can be believed.
     pub(super) fn journal(&mut self, manifest: &Manifest, named: bool, mark: Position) -> Journal {
-        let mut journal = Journal {
-            segments: Vec::new(),
-            whole: true,
-        };
+        let mut journal = Journal { segments: Vec::new(), whole: true };
         for record in &manifest.segments {
             let path = self.layout.segment(record.sequence);
             let read =
@@ -91,10 +86,7 @@ impl Check<'_> {
         }
         let last = manifest.segments.last().map_or(0, |record| record.sequence);
         if named && mark.sequence > last {
-            let why = format!(
-                "it ends with segment {last}, but segment {} exists",
-                mark.sequence
-            );
+            let why = format!("it ends with segment {last}, but segment {} exists", mark.sequence);
             let path = self.layout.current();
             self.odd(Severity::Error, "manifest-behind", &path, why);
         }

@@ -17,8 +17,8 @@ use super::inventory::Missing;
 use super::journal::Journal;
 use super::{Check, Finding, Severity};
 
-/// How often mirror files are compared before they count as stale, and how long a writer is given in
-/// between to finish one.
+/// How often mirror files are compared before they count as stale, and how long a writer is given
+/// in between to finish one.
 const MIRROR_ATTEMPTS: usize = 3;
 const MIRROR_PAUSE: Duration = Duration::from_millis(5);
 /// How deep directories of mirror files are looked into; theirs are `sessions/<sid>/heads`.
@@ -35,10 +35,7 @@ pub(super) struct Truth {
 impl Check<'_> {
     /// Works out the refs: the snapshot, and then what the journal says.
     pub(super) fn truth(&mut self, manifest: &Manifest, journal: &Journal) -> Truth {
-        let mut truth = Truth {
-            refs: BTreeMap::new(),
-            whole: journal.whole,
-        };
+        let mut truth = Truth { refs: BTreeMap::new(), whole: journal.whole };
         if let Some(record) = &manifest.refs
             && let Err(error) = self.packed_refs(record, &mut truth.refs)
         {
@@ -85,10 +82,9 @@ impl Check<'_> {
                     format!("it leads through more than {SYMBOLIC_DEPTH_MAX} symbolic refs"),
                 )),
                 RefValue::Symbolic(_) => None,
-                RefValue::Id(id) if !self.inventory.holds(id) => Some((
-                    "dangling-ref",
-                    format!("it points to {id}, which is not in the store"),
-                )),
+                RefValue::Id(id) if !self.inventory.holds(id) => {
+                    Some(("dangling-ref", format!("it points to {id}, which is not in the store")))
+                }
                 RefValue::Id(id) => match (name.target_kind(), self.inventory.kind(id)) {
                     (Some(expected), Some(found)) if expected != found => Some((
                         "wrong-kind",
@@ -125,12 +121,7 @@ impl Check<'_> {
             journal.holds_now(&missing.id) || self.disk.len(&self.layout.loose(&missing.id)).is_ok()
         };
         let lost: Vec<Missing> = missing.into_iter().filter(|id| !arrived(id)).collect();
-        for Missing {
-            id,
-            linked,
-            in_operation,
-        } in lost
-        {
+        for Missing { id, linked, in_operation } in lost {
             if let Some((from, count)) = linked {
                 let others = match count {
                     1 => String::new(),
@@ -265,9 +256,7 @@ impl Check<'_> {
 
 /// Says whether a name is one that [`disk::aside`] gives. A branch may be called `a.tmp`.
 fn is_aside(name: &str) -> bool {
-    let random = name
-        .strip_suffix(disk::ASIDE_SUFFIX)
-        .and_then(|name| name.rsplit_once('.'));
+    let random = name.strip_suffix(disk::ASIDE_SUFFIX).and_then(|name| name.rsplit_once('.'));
     random.is_some_and(|(_, random)| {
         random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
@@ -285,21 +274,9 @@ fn is_endless(refs: &BTreeMap<RefName, RefValue>, name: &RefName) -> bool {
 }
 
 fn dangling(severity: Severity, what: &'static str, object: crate::id::Id, why: String) -> Finding {
-    Finding {
-        severity,
-        what,
-        object: Some(object),
-        file: None,
-        why,
-    }
+    Finding { severity, what, object: Some(object), file: None, why }
 }
 
 fn odd_mirror(what: &'static str, file: PathBuf, why: impl Into<String>) -> Finding {
-    Finding {
-        severity: Severity::Warning,
-        what,
-        object: None,
-        file: Some(file),
-        why: why.into(),
-    }
+    Finding { severity: Severity::Warning, what, object: None, file: Some(file), why: why.into() }
 }

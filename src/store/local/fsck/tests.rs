@@ -40,18 +40,9 @@ fn options() -> Options {
 
 fn entry(text: &str, parents: Vec<Id>, links: &[Id]) -> NewObject {
     let links = links.iter().map(|link| Value::Link(*link)).collect();
-    let body = Value::map([
-        ("content", Value::from(text)),
-        ("links", Value::List(links)),
-    ]);
+    let body = Value::map([("content", Value::from(text)), ("links", Value::List(links))]);
     let label = "message".to_owned();
-    let entry = Entry {
-        label,
-        time: 1,
-        parents,
-        body,
-        raw: None,
-    };
+    let entry = Entry { label, time: 1, parents, body, raw: None };
     entry.encode().unwrap()
 }
 
@@ -67,11 +58,7 @@ fn tip(snapshot: &dyn Snapshot, name: &RefName) -> Option<Id> {
 }
 
 fn update(name: RefName, new: RefValue) -> RefUpdate {
-    RefUpdate {
-        name,
-        expected: Expected::Any,
-        new: Some(new),
-    }
+    RefUpdate { name, expected: Expected::Any, new: Some(new) }
 }
 
 fn append(store: &LocalStore, name: &str, text: &str, more: Vec<NewObject>) {
@@ -88,11 +75,7 @@ fn append(store: &LocalStore, name: &str, text: &str, more: Vec<NewObject>) {
         });
         let mut objects = more.clone();
         objects.push(entry);
-        Ok(Transaction {
-            objects,
-            refs,
-            operation,
-        })
+        Ok(Transaction { objects, refs, operation })
     };
     store.commit(Durability::Full, plan).unwrap();
 }
@@ -117,12 +100,7 @@ impl World {
         for round in 0..2 {
             for number in 0..6 {
                 let small = NewObject::blob(format!("blob {round} {number}").into()).unwrap();
-                append(
-                    &store,
-                    "main",
-                    &format!("message {round} {number}"),
-                    vec![small],
-                );
+                append(&store, "main", &format!("message {round} {number}"), vec![small]);
             }
             append(&store, "side", &format!("operation {round}"), vec![]);
             store.pack_refs().unwrap();
@@ -139,11 +117,7 @@ impl World {
                 update(RefName::head(), RefValue::Symbolic(branch("main"))),
                 update(label, RefValue::Id(entry.id)),
             ];
-            Ok(Transaction {
-                objects: vec![entry],
-                refs,
-                operation: None,
-            })
+            Ok(Transaction { objects: vec![entry], refs, operation: None })
         };
         store.commit(Durability::Full, &mut { head }).unwrap();
         World { dir, layout }
@@ -164,9 +138,7 @@ impl World {
         let files = walkdir::WalkDir::new(self.dir.path()).sort_by_file_name();
         let files = files.into_iter().map(|found| found.unwrap().into_path());
         let files = files.filter(|path| path.is_file());
-        files
-            .map(|path| (path.clone(), fs::read(path).unwrap()))
-            .collect()
+        files.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
     }
 
     fn manifest(&self) -> Manifest {
@@ -180,15 +152,12 @@ impl World {
     }
 
     fn open_segment(&self) -> PathBuf {
-        self.layout
-            .segment(self.manifest().segments.last().unwrap().sequence)
+        self.layout.segment(self.manifest().segments.last().unwrap().sequence)
     }
 
     fn pack_file(&self, ending: &str) -> PathBuf {
         let info = self.manifest().packs[0];
-        self.layout
-            .pack_dir()
-            .join(format!("pack-{}.{ending}", info.id))
+        self.layout.pack_dir().join(format!("pack-{}.{ending}", info.id))
     }
 
     /// Appends a group to the journal that no store would have let in.
@@ -205,12 +174,7 @@ impl World {
                 new: Some(value.clone()),
             })
             .collect();
-        let group = NewGroup {
-            objects,
-            moves: &moves,
-            operation: None,
-            close: false,
-        };
+        let group = NewGroup { objects, moves: &moves, operation: None, close: false };
         segment.append(&group, 0).unwrap();
         let mut mirrors = Mirrors::new(Arc::new(OsDisk), self.layout.clone());
         for item in &moves {
@@ -229,9 +193,7 @@ fn flip(path: &Path, place: impl Fn(usize) -> usize) {
 fn position_of(path: &Path, text: &str) -> usize {
     let bytes = fs::read(path).unwrap();
     let mut windows = bytes.windows(text.len());
-    windows
-        .position(|window| window == text.as_bytes())
-        .unwrap()
+    windows.position(|window| window == text.as_bytes()).unwrap()
 }
 
 #[test]
@@ -240,10 +202,7 @@ fn a_healthy_store_is_clean() {
     let seen = std::cell::Cell::new((0, 0));
     let tell = |done, total| seen.set((done, total));
     for connectivity_only in [false, true] {
-        let report = world.check_with(&FsckOptions {
-            connectivity_only,
-            progress: Some(&tell),
-        });
+        let report = world.check_with(&FsckOptions { connectivity_only, progress: Some(&tell) });
         assert_eq!(report.findings, []);
         // Messages and blobs of two rounds, operations, the large one, and what came last.
         assert_eq!(report.objects, 24 + 2 + 2 + 1 + 3);
@@ -263,10 +222,7 @@ fn what_is_no_store_is_an_error_and_not_a_finding() {
     let newer = format.replace("version 1", "version 2");
     fs::write(world.layout.format(), newer).unwrap();
     let found = run(world.layout.root());
-    assert!(
-        matches!(found, Err(Error::UnsupportedFormat { .. })),
-        "{found:?}"
-    );
+    assert!(matches!(found, Err(Error::UnsupportedFormat { .. })), "{found:?}");
 }
 
 /// Damages a store, and gives the names of all that must be found, errors and warnings and notices.
@@ -299,10 +255,7 @@ fn lost_objects_are_named() {
     flip(&world.layout.loose(&large().id), |bytes| bytes / 2);
     let report = world.check();
     assert_eq!(report.findings[0].object, Some(large().id));
-    assert_eq!(
-        report.findings[0].file,
-        Some(world.layout.loose(&large().id))
-    );
+    assert_eq!(report.findings[0].file, Some(world.layout.loose(&large().id)));
     fs::remove_file(world.layout.loose(&large().id)).unwrap();
     let why = &world.check().findings[0].why;
     assert!(why.contains(&large().id.to_string()), "{why}");
@@ -318,11 +271,7 @@ fn every_flipped_byte_of_a_pack_is_found() {
             let mut bad = good.clone();
             bad[place] ^= 1;
             fs::write(&path, bad).unwrap();
-            let report = fsck(
-                Arc::new(OsDisk),
-                world.layout.root(),
-                &FsckOptions::default(),
-            );
+            let report = fsck(Arc::new(OsDisk), world.layout.root(), &FsckOptions::default());
             assert!(report.unwrap().has_faults(), "{ending} {place}");
         }
         fs::write(&path, good).unwrap();

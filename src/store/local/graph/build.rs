@@ -99,12 +99,7 @@ impl GraphBuilder {
                 + labels_bytes,
         );
         payload.extend_from_slice(pack_id.as_bytes());
-        for count in [
-            order.len(),
-            links.outside.len(),
-            links.overflow.len(),
-            self.labels.len(),
-        ] {
+        for count in [order.len(), links.outside.len(), links.overflow.len(), self.labels.len()] {
             payload.extend_from_slice(&(count as u32).to_le_bytes());
         }
         payload.resize(HEADER_BYTES as usize, 0);

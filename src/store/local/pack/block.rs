@@ -57,11 +57,7 @@ impl BlockHeader {
 
     /// Reads a header.
     pub(crate) fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> BlockHeader {
-        let hash = |at: usize| {
-            bytes[at..at + blake3::OUT_LEN]
-                .try_into()
-                .expect("32 bytes")
-        };
+        let hash = |at: usize| bytes[at..at + blake3::OUT_LEN].try_into().expect("32 bytes");
         BlockHeader {
             compressed_bytes: u32_at(bytes, 0),
             raw_bytes: u32_at(bytes, 4),
@@ -142,9 +138,7 @@ impl<'p> Block<'p> {
         let written = with_decompressor(|zstd| zstd.decompress_to_buffer(self.frame, &mut raw))
             .map_err(|error| corrupt(format!("a block does not decompress: {error}")))?;
         if written != raw_bytes {
-            return Err(corrupt(format!(
-                "a block has {written} bytes, expected {raw_bytes}"
-            )));
+            return Err(corrupt(format!("a block has {written} bytes, expected {raw_bytes}")));
         }
         Ok(raw)
     }
@@ -181,9 +175,7 @@ impl Span {
     /// Reads the header at an offset; `None` if there is none or the object is cut off.
     pub(crate) fn at(raw: &[u8], start: usize) -> Option<Span> {
         let bytes = raw.get(start..)?;
-        let kind = Kind::ALL
-            .into_iter()
-            .find(|kind| bytes.starts_with(kind.name().as_bytes()))?;
+        let kind = Kind::ALL.into_iter().find(|kind| bytes.starts_with(kind.name().as_bytes()))?;
         let mut at = kind.name().len();
         if *bytes.get(at)? != b' ' {
             return None;
@@ -194,9 +186,7 @@ impl Span {
             at += 1;
             match *bytes.get(at)? {
                 digit @ b'0'..=b'9' => {
-                    length = length
-                        .checked_mul(10)?
-                        .checked_add(usize::from(digit - b'0'))?;
+                    length = length.checked_mul(10)?.checked_add(usize::from(digit - b'0'))?;
                 }
                 0 if at > digits_at => break,
                 _ => return None,
@@ -207,11 +197,7 @@ impl Span {
         }
         let from = start + at + 1;
         let to = from.checked_add(length).filter(|to| *to <= raw.len())?;
-        Some(Span {
-            kind,
-            start,
-            content: from..to,
-        })
+        Some(Span { kind, start, content: from..to })
     }
 
     /// Hashes header and content.

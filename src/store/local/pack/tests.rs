@@ -82,17 +82,12 @@ fn outside_depth(id: &Id) -> Result<Option<u64>> {
     Ok((*id == Id::from_bytes([0xee; 32])).then_some(41))
 }
 
-const SMALL_BLOCKS: PackOptions = PackOptions {
-    level: 3,
-    block_bytes: 200,
-};
+const SMALL_BLOCKS: PackOptions = PackOptions { level: 3, block_bytes: 200 };
 
 fn write(dir: &Path, objects: &[Made], options: PackOptions) -> PackInfo {
     let mut writer = PackWriter::new(Arc::new(OsDisk), dir, options).unwrap();
     for object in objects {
-        writer
-            .add(&object.id, object.kind, &object.content)
-            .unwrap();
+        writer.add(&object.id, object.kind, &object.content).unwrap();
     }
     writer.finish(&mut outside_depth).unwrap()
 }
@@ -123,10 +118,7 @@ fn check(pack: &Pack, object: &Made, cache: &BlockCache) -> Vec<Error> {
         Ok((rows, _)) => {
             let path: Vec<Id> = rows.iter().map(|row| pack.id(*row).unwrap()).collect();
             assert_eq!(path[0], object.id);
-            assert_eq!(
-                path.get(1),
-                object.topology.parents.first().filter(|_| path.len() > 1)
-            );
+            assert_eq!(path.get(1), object.topology.parents.first().filter(|_| path.len() > 1));
         }
         Err(error) => errors.push(error),
     }
@@ -157,11 +149,7 @@ fn what_was_packed_comes_back() {
         })
         .unwrap();
         let added = family.iter().map(|made| (made.id, made.content.clone()));
-        assert_eq!(
-            seen,
-            added.collect::<Vec<_>>(),
-            "in the order they were added"
-        );
+        assert_eq!(seen, added.collect::<Vec<_>>(), "in the order they were added");
         let whole = pack.verify(&mut |error| panic!("{error}"));
         assert_eq!(whole, family.len() as u64);
     }
@@ -271,9 +259,7 @@ fn damage_to_one_block_leaves_the_others() {
     let cache = BlockCache::default();
     let lost = pack.block_rows(0).unwrap().len();
     assert!(pack.blocks() > 1 && lost > 0);
-    let bad = family
-        .iter()
-        .filter(|made| !check(&pack, made, &cache).is_empty());
+    let bad = family.iter().filter(|made| !check(&pack, made, &cache).is_empty());
     assert!(bad.count() >= lost);
     let last = family.last().unwrap();
     let row = pack.find(&last.id).unwrap().unwrap();
@@ -329,24 +315,15 @@ fn a_graph_that_runs_in_circles_is_not_believed() {
     builder.add(Kind::Entry, "x", 1, &[child.id]).unwrap();
     builder.add(Kind::Entry, "x", 2, &[root.id]).unwrap();
     let pack = open(dir.path(), &info).unwrap();
-    let payload = builder
-        .build(
-            &info.id,
-            &[0, 1],
-            &mut |id| pack.find(id),
-            &mut outside_depth,
-        )
-        .unwrap();
+    let payload =
+        builder.build(&info.id, &[0, 1], &mut |id| pack.find(id), &mut outside_depth).unwrap();
     let path = PackFile::Graph.path(dir.path(), &info.id);
     let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
     writer.write(&payload).unwrap();
     writer.finish(GRAPH_MAGIC, GRAPH_VERSION, &path).unwrap();
     let row = |id| pack.find(id).unwrap().unwrap();
     let path = vec![row(&child.id), row(&root.id)];
-    assert_eq!(
-        pack.path(row(&child.id), 100).unwrap(),
-        (path, PathEnd::Root)
-    );
+    assert_eq!(pack.path(row(&child.id), 100).unwrap(), (path, PathEnd::Root));
     assert!(check(&pack, &child, &BlockCache::default()).is_empty());
 }
 
@@ -394,19 +371,13 @@ fn a_writer_refuses_what_it_can_not_keep_and_leaves_nothing_when_dropped() {
     let refused = writer.add(&Id::of(Kind::Blob, &large), Kind::Blob, &large);
     assert!(matches!(refused, Err(Error::TooLarge { .. })));
     let largest = blob(&large[1..]);
-    writer
-        .add(&largest.id, largest.kind, &largest.content)
-        .unwrap();
+    writer.add(&largest.id, largest.kind, &largest.content).unwrap();
     assert_eq!(writer.len(), 1);
     assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1);
     drop(writer);
     assert!(OsDisk.list(dir.path()).unwrap().is_empty());
 
-    let info = write(
-        dir.path(),
-        std::slice::from_ref(&largest),
-        PackOptions::default(),
-    );
+    let info = write(dir.path(), std::slice::from_ref(&largest), PackOptions::default());
     let pack = open(dir.path(), &info).unwrap();
     assert!(check(&pack, &largest, &BlockCache::new(0)).is_empty());
     let empty = write(dir.path(), &[], PackOptions::default());

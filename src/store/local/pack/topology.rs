@@ -115,10 +115,7 @@ impl Pack {
                 Parent::None => return Ok(Depth::Known(steps)),
                 Parent::Row(next) => row = next,
                 Parent::Outside(place) => {
-                    return Ok(Depth::Beyond {
-                        steps: steps + 1,
-                        parent: graph.outside(place)?,
-                    });
+                    return Ok(Depth::Beyond { steps: steps + 1, parent: graph.outside(place)? });
                 }
             }
         }
@@ -192,13 +189,7 @@ impl Pack {
 
     fn stored_graph(&self) -> Option<&Graph> {
         let graph = self.stored_graph.get_or_init(|| {
-            Graph::open(
-                self.disk.as_ref(),
-                &self.graph_path(),
-                &self.info.id,
-                self.len(),
-            )
-            .ok()
+            Graph::open(self.disk.as_ref(), &self.graph_path(), &self.info.id, self.len()).ok()
         });
         graph.as_ref()
     }
@@ -235,9 +226,7 @@ impl Pack {
             let raw = self.load(block);
             for row in self.block_rows(block)? {
                 let outline = raw.as_ref().ok().and_then(|raw| {
-                    let span = self
-                        .span(raw, *row, &self.index.position(*row).ok()?)
-                        .ok()?;
+                    let span = self.span(raw, *row, &self.index.position(*row).ok()?).ok()?;
                     let outline = object::outline(span.kind, &raw[span.content]).ok()?;
                     Some((span.kind, outline))
                 });

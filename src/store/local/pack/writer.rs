@@ -37,10 +37,7 @@ pub(crate) struct PackOptions {
 
 impl Default for PackOptions {
     fn default() -> PackOptions {
-        PackOptions {
-            level: 3,
-            block_bytes: 64 << 10,
-        }
+        PackOptions { level: 3, block_bytes: 64 << 10 }
     }
 }
 
@@ -120,11 +117,7 @@ impl PackWriter {
         let start = self.raw.len();
         self.raw.extend_from_slice(&header);
         self.raw.extend_from_slice(content);
-        let span = Span {
-            kind,
-            start,
-            content: start + header.len()..self.raw.len(),
-        };
+        let span = Span { kind, start, content: start + header.len()..self.raw.len() };
         let added = self.note(id, &span, content);
         if added.is_err() {
             self.raw.truncate(start);
@@ -162,8 +155,7 @@ impl PackWriter {
         self.end_block()?;
         for (row, id) in rows.iter().zip(&ids) {
             let said = pack.outline(*row)?;
-            self.graph
-                .add(said.kind, &said.label, said.time, &said.parents)?;
+            self.graph.add(said.kind, &said.label, said.time, &said.parents)?;
             let position = pack.index.position(*row)?;
             self.place(id, position.kind, position.offset as usize)?;
         }
@@ -194,8 +186,7 @@ impl PackWriter {
         self.file.sync()?;
         graph.publish(&PackFile::Graph.path(&self.dir, &pack_id))?;
         index.publish(&PackFile::Index.path(&self.dir, &pack_id))?;
-        self.file
-            .publish(&PackFile::Pack.path(&self.dir, &pack_id))?;
+        self.file.publish(&PackFile::Pack.path(&self.dir, &pack_id))?;
         let synced = self.disk.sync_dir(&self.dir);
         synced.map_err(Error::io("sync", &self.dir))?;
         Ok(info)
@@ -210,8 +201,7 @@ impl PackWriter {
             });
         }
         let said = object::outline(span.kind, content)?;
-        self.graph
-            .add(span.kind, &said.label, said.time, &said.parents)?;
+        self.graph.add(span.kind, &said.label, said.time, &said.parents)?;
         self.place(id, span.kind, span.start)?;
         self.raw_ids.update(id.as_bytes());
         self.raw_objects += 1;
@@ -228,11 +218,7 @@ impl PackWriter {
                 limit: PACK_OBJECTS_MAX as u64,
             });
         }
-        let position = Position {
-            block: self.blocks.len() as u32,
-            kind,
-            offset: offset as u32,
-        };
+        let position = Position { block: self.blocks.len() as u32, kind, offset: offset as u32 };
         self.positions.push((*id, position));
         self.numbers.insert(*id, number as u32);
         Ok(())
@@ -243,10 +229,7 @@ impl PackWriter {
         if self.raw.is_empty() {
             return Ok(());
         }
-        assert!(
-            self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize,
-            "objects are bounded"
-        );
+        assert!(self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
         frame.reserve(zstd::zstd_safe::compress_bound(self.raw.len()));

@@ -31,9 +31,7 @@ impl AsideFile {
     /// Creates a file beside `near`.
     pub(crate) fn create(disk: Arc<dyn Disk>, near: &Path) -> Result<AsideFile> {
         let path = disk::aside(disk.as_ref(), near).map_err(Error::io("create", near))?;
-        let file = disk
-            .open(&path, OpenMode::CreateNew)
-            .map_err(Error::io("create", &path))?;
+        let file = disk.open(&path, OpenMode::CreateNew).map_err(Error::io("create", &path))?;
         Ok(AsideFile {
             disk,
             path,
@@ -70,13 +68,8 @@ impl AsideFile {
 
     /// Gives the file its final name; it must have been synced.
     pub(crate) fn publish(mut self, path: &Path) -> Result<()> {
-        assert!(
-            self.buffer.is_empty(),
-            "a file is synced before it is published"
-        );
-        self.disk
-            .rename(&self.path, path)
-            .map_err(Error::io("rename", &self.path))?;
+        assert!(self.buffer.is_empty(), "a file is synced before it is published");
+        self.disk.rename(&self.path, path).map_err(Error::io("rename", &self.path))?;
         self.published = true;
         Ok(())
     }

@@ -1,24 +1,23 @@
 //! Walking: paths by first parent, through whatever containers they lead.
 //!
-//! Within a pack a walk goes by rows of the graph and never looks an id up; a long one is read ahead by
-//! a thread, so that unpacking and what the caller does with it go on at once.
+//! Within a pack a walk goes by rows of the graph and never looks an id up; a long one is read
+//! ahead by a thread, so that unpacking and what the caller does with it go on at once.
 
-use std::ops::ControlFlow;
-use std::sync::mpsc;
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, mpsc};
 
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::store::local::cache::Cursor;
 use crate::store::local::pack::PathEnd;
-use crate::store::{Snapshot, Stored, Visit};
+use crate::store::{Content, Snapshot, Stored, Visit};
 
 /// How many steps a walk looks ahead at the most.
 const ROWS_MAX: usize = 1 << 12;
 /// A walk longer than this is read ahead by a thread.
 const SHORT_WALK: usize = 256;
-/// How many objects the thread hands over at once, and how often it may be ahead.
-const AHEAD_BATCH: usize = 128;
+/// How many blocks the thread may be ahead.
 const AHEAD_BATCHES: usize = 2;
 
 impl LocalSnapshot {
@@ -104,19 +103,20 @@ impl LocalSnapshot {
 
     /// Reads along first parents in a thread, while the caller is busy with what was read.
     ///
-    /// Whoever has the time checks the objects against their ids: the thread where the caller does not
-    /// keep up, the caller where it waits.
+    /// Whoever has the time checks the objects against their ids: the thread where the caller does
+    /// not keep up, the caller where it waits.
     fn read_ahead(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let (sender, receiver) = mpsc::sync_channel(AHEAD_BATCHES);
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                let mut batch = Vec::with_capacity(AHEAD_BATCH);
+                let mut batch = Batch::default();
                 let walked = self.find_along(from, &mut |id, stored| {
-                    batch.push((*id, stored.clone()));
-                    match batch.len() == AHEAD_BATCH {
-                        true => self.hand_over(&sender, std::mem::take(&mut batch)),
-                        false => Ok(ControlFlow::Continue(())),
+                    if batch.takes(stored) {
+                        batch.objects.push((*id, stored.kind, stored.content.range()));
+                        return Ok(ControlFlow::Continue(()));
                     }
+                    let next = Batch::of(id, stored);
+                    self.hand_over(&sender, std::mem::replace(&mut batch, next))
                 });
                 let walked = walked.and_then(|()| self.hand_over(&sender, batch).map(drop));
                 if let Err(error) = walked {
@@ -125,12 +125,12 @@ impl LocalSnapshot {
                 }
             });
             for batch in receiver {
-                let Batch { objects, checked } = batch?;
-                for (id, stored) in &objects {
-                    if !checked {
-                        self.check(id, stored)?;
+                let batch = batch?;
+                for (id, stored) in batch.stored() {
+                    if !batch.checked {
+                        self.check(&id, &stored)?;
                     }
-                    if visit(id, stored)?.is_break() {
+                    if visit(&id, &stored)?.is_break() {
                         return Ok(());
                     }
                 }
@@ -143,36 +143,49 @@ impl LocalSnapshot {
     fn hand_over(
         &self,
         sender: &mpsc::SyncSender<Result<Batch>>,
-        objects: Vec<(Id, Stored)>,
+        batch: Batch,
     ) -> Result<ControlFlow<()>> {
-        let gone = match sender.try_send(Ok(Batch {
-            objects,
-            checked: false,
-        })) {
+        let gone = match sender.try_send(Ok(batch)) {
             Ok(()) => false,
-            Err(mpsc::TrySendError::Full(Ok(Batch { objects, .. }))) => {
-                objects
-                    .iter()
-                    .try_for_each(|(id, stored)| self.check(id, stored))?;
-                sender
-                    .send(Ok(Batch {
-                        objects,
-                        checked: true,
-                    }))
-                    .is_err()
+            Err(mpsc::TrySendError::Full(Ok(mut batch))) => {
+                batch.stored().try_for_each(|(id, stored)| self.check(&id, &stored))?;
+                batch.checked = true;
+                sender.send(Ok(batch)).is_err()
             }
             Err(_) => true,
         };
-        Ok(if gone {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
+        Ok(if gone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
 
-/// Objects on their way from the thread to the caller.
+/// Objects of one buffer on their way from the thread to the caller.
+///
+/// The buffer's count of owners is touched once, not with every object: two threads that both count
+/// take longer for that than for all the rest.
+#[derive(Default)]
 struct Batch {
-    objects: Vec<(Id, Stored)>,
+    buffer: Arc<Vec<u8>>,
+    objects: Vec<(Id, Kind, Range<usize>)>,
     checked: bool,
+}
+
+impl Batch {
+    fn of(id: &Id, stored: &Stored) -> Batch {
+        Batch {
+            buffer: Arc::clone(stored.content.buffer()),
+            objects: vec![(*id, stored.kind, stored.content.range())],
+            checked: false,
+        }
+    }
+
+    fn takes(&self, stored: &Stored) -> bool {
+        Arc::ptr_eq(&self.buffer, stored.content.buffer())
+    }
+
+    fn stored(&self) -> impl Iterator<Item = (Id, Stored)> {
+        self.objects.iter().map(|(id, kind, range)| {
+            let content = Content::part(Arc::clone(&self.buffer), range.clone());
+            (*id, Stored { kind: *kind, content })
+        })
+    }
 }

@@ -55,14 +55,8 @@ fn after_a_crash_every_call_fails_and_a_write_stops_anywhere() {
         let found = next.read("/f");
         assert!(b"abc".starts_with(&found));
         lengths.insert(found.len());
-        open(&next, "/f", OpenMode::Write)
-            .unwrap()
-            .write_all_at(b"abc", 0)
-            .unwrap();
-        assert!(
-            is_crash(&error_of(file.sync_data())),
-            "old handles stay dead"
-        );
+        open(&next, "/f", OpenMode::Write).unwrap().write_all_at(b"abc", 0).unwrap();
+        assert!(is_crash(&error_of(file.sync_data())), "old handles stay dead");
     }
     assert_eq!(lengths.len(), 4);
 }
@@ -93,19 +87,10 @@ fn modes_paths_and_a_read_only_disk_are_enforced() {
     assert_eq!(kind("/a", OpenMode::Read), ErrorKind::IsADirectory);
     let file = named(&disk, "/a/f");
     assert_eq!(kind("/a/f", OpenMode::CreateNew), ErrorKind::AlreadyExists);
-    assert_eq!(
-        kind("/a/f/g", OpenMode::CreateNew),
-        ErrorKind::NotADirectory
-    );
+    assert_eq!(kind("/a/f/g", OpenMode::CreateNew), ErrorKind::NotADirectory);
     let reader = open(&disk, "/a/f", OpenMode::Read).unwrap();
-    assert_eq!(
-        error_of(reader.write_at(b"x", 0)).kind(),
-        ErrorKind::PermissionDenied
-    );
-    assert_eq!(
-        error_of(reader.set_len(0)).kind(),
-        ErrorKind::PermissionDenied
-    );
+    assert_eq!(error_of(reader.write_at(b"x", 0)).kind(), ErrorKind::PermissionDenied);
+    assert_eq!(error_of(reader.set_len(0)).kind(), ErrorKind::PermissionDenied);
 
     disk.set_read_only(true);
     let path = Path::new("/a/f");
@@ -118,11 +103,7 @@ fn modes_paths_and_a_read_only_disk_are_enforced() {
         error_of(disk.remove(path)),
         error_of(disk.create_dir(Path::new("/b"))),
     ];
-    assert!(
-        errors
-            .iter()
-            .all(|error| error.kind() == ErrorKind::ReadOnlyFilesystem)
-    );
+    assert!(errors.iter().all(|error| error.kind() == ErrorKind::ReadOnlyFilesystem));
     disk.create_dir(Path::new("/a")).unwrap();
     assert_eq!(reader.len().unwrap(), 0);
 }
@@ -133,16 +114,9 @@ fn a_full_disk_takes_what_fits() {
     let file = named(&disk, "/a/f");
     disk.set_capacity(Some(5));
     assert_eq!(file.write_at(b"seven..", 0).unwrap(), 5);
-    assert_eq!(
-        error_of(file.write_at(b"x", 5)).kind(),
-        ErrorKind::StorageFull
-    );
+    assert_eq!(error_of(file.write_at(b"x", 5)).kind(), ErrorKind::StorageFull);
     assert_eq!(error_of(file.set_len(6)).kind(), ErrorKind::StorageFull);
-    assert_eq!(
-        file.write_at(b"SEVEN", 0).unwrap(),
-        5,
-        "there is room for what is there"
-    );
+    assert_eq!(file.write_at(b"SEVEN", 0).unwrap(), 5, "there is room for what is there");
     disk.set_capacity(None);
     file.write_all_at(b"more", 5).unwrap();
 }

@@ -25,11 +25,7 @@ pub(crate) fn delete(name: &str, old: Option<&str>) -> Result<Change, Failure> {
     if old == Some(Target::Nowhere) {
         return Err(Failure::request("what is deleted can't be missing before"));
     }
-    Ok(Change {
-        name: name.to_owned(),
-        new: Some(Target::Nowhere),
-        old,
-    })
+    Ok(Change { name: name.to_owned(), new: Some(Target::Nowhere), old })
 }
 
 fn parse_line(line: &[u8]) -> Result<Change, Failure> {
@@ -46,10 +42,7 @@ fn parse_line(line: &[u8]) -> Result<Change, Failure> {
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let [verb, name, fields @ ..] = words.as_slice() else {
-        return Err(Failure::request(format!(
-            "'{}' names no ref",
-            words.join(" ")
-        )));
+        return Err(Failure::request(format!("'{}' names no ref", words.join(" "))));
     };
     match (*verb, fields) {
         ("update", [new]) => change(verb, name, Some(new), None),
@@ -67,9 +60,7 @@ fn parse_null(input: &[u8]) -> Result<Vec<Change>, Failure> {
     while let Some(head) = fields.next() {
         if head.is_empty() {
             if fields.next().is_some() {
-                return Err(Failure::request(
-                    "an empty field stands where a change begins",
-                ));
+                return Err(Failure::request("an empty field stands where a change begins"));
             }
             break;
         }
@@ -108,11 +99,7 @@ fn change(verb: &str, name: &str, new: Option<&str>, old: Option<&str>) -> Resul
         "verify" => (None, Some(old_target.unwrap_or(Target::Nowhere))),
         _ => return Err(malformed(verb)),
     };
-    Ok(Change {
-        name: name.to_owned(),
-        new,
-        old,
-    })
+    Ok(Change { name: name.to_owned(), new, old })
 }
 
 fn malformed(verb: &str) -> Failure {
@@ -125,9 +112,7 @@ fn malformed(verb: &str) -> Failure {
     };
     Failure::Request {
         message: format!("malformed '{verb}'"),
-        hint: Some(format!(
-            "expected: {form}; names with spaces in double quotes"
-        )),
+        hint: Some(format!("expected: {form}; names with spaces in double quotes")),
     }
 }
 
@@ -144,11 +129,7 @@ mod tests {
     }
 
     fn expected(name: &str, new: Option<Target>, old: Option<Target>) -> Change {
-        Change {
-            name: name.to_owned(),
-            new,
-            old,
-        }
+        Change { name: name.to_owned(), new, old }
     }
 
     #[test]
@@ -184,14 +165,8 @@ mod tests {
 
     #[test]
     fn what_is_no_change_is_refused() {
-        let bad = [
-            "move a b",
-            "update a",
-            "create a x y",
-            "delete",
-            "verify a b c",
-            "create a \"\"",
-        ];
+        let bad =
+            ["move a b", "update a", "create a x y", "delete", "verify a b c", "create a \"\""];
         for line in bad {
             assert!(parse(line.as_bytes(), false).is_err(), "{line}");
         }

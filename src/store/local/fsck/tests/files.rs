@@ -27,10 +27,7 @@ pub(super) const CASES: &[Case] = &[
         name: "manifest of an older time",
         damage: |world| {
             let mark = DurableMark::open(&OsDisk, world.layout.synced()).unwrap();
-            let position = Position {
-                sequence: 99,
-                offset: 64,
-            };
+            let position = Position { sequence: 99, offset: 64 };
             mark.set(position).unwrap();
         },
         expected: &[("manifest-behind", Bad)],
@@ -153,11 +150,8 @@ pub(super) const CASES: &[Case] = &[
         name: "an operation on what is not there",
         damage: |world| {
             let path = world.layout.log(world.manifest().logs[0].file.number);
-            let operation = Operation {
-                time: 1,
-                actor: "test".to_owned(),
-                command: "lose".to_owned(),
-            };
+            let operation =
+                Operation { time: 1, actor: "test".to_owned(), command: "lose".to_owned() };
             let moved = RefMove {
                 name: branch("main"),
                 old: None,

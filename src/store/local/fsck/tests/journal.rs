@@ -57,10 +57,7 @@ pub(super) const CASES: &[Case] = &[
             world.publish(|manifest| {
                 let last = manifest.segments.pop().unwrap();
                 let mut wrong = last.clone();
-                wrong.closed = Some(Closed {
-                    bytes: 4096,
-                    checksum: Id::from_bytes([1; 32]),
-                });
+                wrong.closed = Some(Closed { bytes: 4096, checksum: Id::from_bytes([1; 32]) });
                 let mut next = last;
                 next.sequence += 1;
                 let path = world.layout.segment(next.sequence);
@@ -109,12 +106,7 @@ pub(super) const CASES: &[Case] = &[
             let content = b"no entry".to_vec();
             let (kind, links) = (Kind::Entry, vec![]);
             let id = Id::of(kind, &content);
-            let object = NewObject {
-                id,
-                kind,
-                content,
-                links,
-            };
+            let object = NewObject { id, kind, content, links };
             world.force(&[object], &[]);
         },
         expected: &[("object-invalid", Bad)],
