@@ -185,7 +185,7 @@ impl Record<'_> {
         }))
     }
 
-    /// Makes sure that nothing in a decoded record keeps it from being kept.
+    /// Makes sure that nothing in a record keeps it from being kept.
     pub(crate) fn check(&self, kind: Kind) -> Result<()> {
         self.fault().map_or(Ok(()), |why| Err(invalid(kind, why)))
     }
@@ -264,28 +264,42 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn links(&mut self, key: &str) -> Result<Vec<Id>> {
-        let values = self.values(key)?;
+        let values = self.list(key)?;
         let ids = values.iter().map(Value::as_link).collect::<Option<Vec<Id>>>();
         ids.ok_or_else(|| self.need(key, "a list of links"))
     }
 
     pub(crate) fn value(&mut self, key: &str) -> Result<Value> {
-        match self.take(key) {
+        match self.value_if(key)? {
             Some(Value::Null) => Err(self.need(key, "left out where it is null")),
             value => Ok(value.unwrap_or(Value::Null)),
         }
     }
 
-    pub(crate) fn value_if(&mut self, key: &str) -> Option<Value> {
-        self.take(key)
+    pub(crate) fn value_if(&mut self, key: &str) -> Result<Option<Value>> {
+        let value = self.take(key);
+        value.as_ref().map_or(Ok(()), |value| self.check(key, value))?;
+        Ok(value)
     }
 
     pub(crate) fn values(&mut self, key: &str) -> Result<Vec<Value>> {
+        let values = self.list(key)?;
+        values.iter().try_for_each(|value| self.check(key, value))?;
+        Ok(values)
+    }
+
+    fn list(&mut self, key: &str) -> Result<Vec<Value>> {
         match self.take(key) {
             Some(Value::List(values)) if !values.is_empty() => Ok(values),
             None => Ok(Vec::new()),
             Some(_) => Err(self.need(key, "a list that is not empty")),
         }
+    }
+
+    /// Makes sure that nothing in a value keeps it from being kept.
+    fn check(&self, key: &str, value: &Value) -> Result<()> {
+        let fault = value.fault();
+        fault.map_or(Ok(()), |why| Err(invalid(self.kind, format!("in {key}: {why}"))))
     }
 
     pub(crate) fn record_if<T>(
@@ -308,7 +322,7 @@ impl<'a> Fields<'a> {
         mut read: impl FnMut(&mut Fields<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut records = Vec::new();
-        for value in self.values(key)? {
+        for value in self.list(key)? {
             let mut fields = Fields::of(self.kind, value)?;
             records.push(read(&mut fields)?);
             fields.close()?;

@@ -39,11 +39,10 @@ impl Entry {
             time: fields.integer("time")?,
             parents: fields.links("parents")?,
             body: fields.value("body")?,
-            raw: fields.value_if("raw"),
+            raw: fields.value_if("raw")?,
         };
         fields.close()?;
         entry.check()?;
-        entry.record().check(Entry::KIND)?;
         Ok(entry)
     }
 

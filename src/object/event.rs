@@ -55,7 +55,6 @@ impl Event {
         };
         fields.close()?;
         event.check()?;
-        event.record().check(Event::KIND)?;
         Ok(event)
     }
 

@@ -57,7 +57,6 @@ impl Node {
         };
         fields.close()?;
         node.check()?;
-        node.record().check(Node::KIND)?;
         Ok(node)
     }
 

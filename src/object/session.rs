@@ -94,7 +94,6 @@ impl Session {
         };
         fields.close()?;
         session.check()?;
-        session.record().check(Session::KIND)?;
         Ok(session)
     }
 

@@ -114,15 +114,21 @@ impl Clock {
 pub(crate) struct Cursor<'c> {
     cache: &'c BlockCache,
     last: Option<(BlockKey, Arc<Vec<u8>>)>,
+    keeps: bool,
 }
 
 impl<'c> Cursor<'c> {
     /// Begins with no block.
     pub(crate) fn new(cache: &'c BlockCache) -> Cursor<'c> {
-        Cursor { cache, last: None }
+        Cursor { cache, last: None, keeps: true }
     }
 
-    /// Gives a block: the last one, or a kept one, or what `load` makes, which is kept.
+    /// Begins a long walk: its blocks are used once, and do not drive others out of the cache.
+    pub(crate) fn passing(cache: &'c BlockCache) -> Cursor<'c> {
+        Cursor { keeps: false, ..Cursor::new(cache) }
+    }
+
+    /// Gives a block: the last one, or a kept one, or what `load` makes.
     pub(crate) fn block<E>(
         &mut self,
         key: BlockKey,
@@ -133,7 +139,9 @@ impl<'c> Cursor<'c> {
                 Some(block) => block,
                 None => {
                     let block = Arc::new(load()?);
-                    self.cache.put(key, &block);
+                    if self.keeps {
+                        self.cache.put(key, &block);
+                    }
                     block
                 }
             };

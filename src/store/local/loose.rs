@@ -16,15 +16,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
-use crate::id::{self, Id, IdHasher, Kind, Prefix};
+use crate::id::{HEADER_BYTES_MAX, Header, Id, IdHasher, Kind, Prefix};
 use crate::store::local::layout::Layout;
 use crate::store::{OBJECT_BYTES_MAX, Stored};
 
 /// Objects of this many bytes of content, and more, are loose files and stay so.
 pub(crate) const LOOSE_BYTES_MIN: u64 = 256 << 10;
 
-/// The longest `"<kind> <len>\0"`.
-const HEADER_BYTES_MAX: usize = 32;
 const ZSTD_LEVEL: i32 = 3;
 
 /// The loose files of one store.
@@ -91,14 +89,15 @@ impl Loose {
     ) -> Result<Id> {
         let io = |action| Error::io(action, aside);
         let file = self.disk.open(aside, OpenMode::CreateNew).map_err(io("create"))?;
-        let header = id::header(kind, bytes);
+        let header = Header::new(kind, bytes);
+        let header = header.bytes();
         let mut hasher = IdHasher::new(kind, bytes);
         let copied = (|| -> io::Result<u64> {
             let out = io::BufWriter::with_capacity(1 << 17, disk::Writer::new(&*file));
             let mut encoder = zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?;
             encoder.set_pledged_src_size(Some(header.len() as u64 + bytes))?;
             encoder.include_contentsize(true)?;
-            encoder.write_all(&header)?;
+            encoder.write_all(header)?;
             let mut copied = 0;
             let mut buffer = vec![0; 1 << 17];
             loop {

@@ -31,7 +31,9 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::store::{Content, Stored};
 
-use block::{Block, Span};
+use block::Block;
+
+pub(crate) use block::Span;
 
 pub(crate) use topology::PathEnd;
 pub(crate) use verify::salvage;
@@ -172,6 +174,26 @@ impl Pack {
     }
 }
 
+/// An object in a block, not checked against its id.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) block: Arc<Vec<u8>>,
+    pub(crate) span: Span,
+}
+
+impl Found {
+    /// Says whether this is the object with this id.
+    pub(crate) fn is(&self, id: &Id) -> bool {
+        self.span.id(&self.block) == *id
+    }
+
+    /// Gives the object.
+    pub(crate) fn stored(&self) -> Stored {
+        let content = Content::part(Arc::clone(&self.block), self.span.content.clone());
+        Stored { kind: self.span.kind, content }
+    }
+}
+
 /// Reading objects.
 impl Pack {
     /// Reads an object and checks it against its id.
@@ -181,21 +203,20 @@ impl Pack {
 
     /// Reads an object, from the block that the cursor used last if it is there.
     pub(crate) fn read_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
-        let stored = self.find_with(row, cursor)?;
-        match Id::of(stored.kind, &stored.content) == self.index.id(row)? {
-            true => Ok(stored),
+        let found = self.find_with(row, cursor)?;
+        match found.is(&self.index.id(row)?) {
+            true => Ok(found.stored()),
             false => Err(self.not_held(row, &self.index.position(row)?)),
         }
     }
 
-    /// Finds an object as [`read_with`](Pack::read_with) does, but leaves it to the caller to check
-    /// it against its id.
-    pub(crate) fn find_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
+    /// Finds an object in its block, and leaves it to the caller to check it against its id.
+    pub(crate) fn find_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Found> {
         let position = self.index.position(row)?;
         let key = (self.info.id, position.block);
         let raw = cursor.block(key, || self.load(position.block))?;
         let span = self.span_unchecked(raw, row, &position)?;
-        Ok(Stored { kind: span.kind, content: Content::part(Arc::clone(raw), span.content) })
+        Ok(Found { block: Arc::clone(raw), span })
     }
 
     /// Visits every object, block by block, until told to stop.

@@ -109,13 +109,14 @@ impl PackWriter {
         if self.numbers.contains_key(id) {
             return Ok(());
         }
-        let header = id::header(kind, content.len() as u64);
+        let header = id::Header::new(kind, content.len() as u64);
+        let header = header.bytes();
         let object_bytes = header.len() + content.len();
         if !self.raw.is_empty() && self.raw.len() + object_bytes > self.block_bytes {
             self.end_block()?;
         }
         let start = self.raw.len();
-        self.raw.extend_from_slice(&header);
+        self.raw.extend_from_slice(header);
         self.raw.extend_from_slice(content);
         let span = Span { kind, start, content: start + header.len()..self.raw.len() };
         let added = self.note(id, &span, content);

@@ -3,14 +3,14 @@
 //! Within a pack a walk goes by rows of the graph and never looks an id up; a long one is read
 //! ahead by a thread, so that unpacking and what the caller does with it go on at once.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
 
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
-use crate::id::{Id, Kind};
+use crate::id::Id;
 use crate::store::local::cache::Cursor;
-use crate::store::local::pack::PathEnd;
+use crate::store::local::pack::{Found, PathEnd, Span};
 use crate::store::{Content, Snapshot, Stored, Visit};
 
 /// How many steps a walk looks ahead at the most.
@@ -49,27 +49,32 @@ impl LocalSnapshot {
     pub(super) fn walk_objects(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut count = 0;
         let mut rest = None;
-        self.find_along(from, &mut |id, stored| {
+        let cursor = Cursor::new(&self.inner.cache);
+        self.find_along(from, cursor, &mut |id, object| {
             if count == SHORT_WALK {
                 rest = Some(*id);
                 return Ok(ControlFlow::Break(()));
             }
             count += 1;
-            self.check(id, stored)?;
-            visit(id, stored)
+            match object {
+                Object::Whole(stored) => visit(id, &stored),
+                Object::Packed(found) => {
+                    self.check(id, found.is(id))?;
+                    visit(id, &found.stored())
+                }
+            }
         })?;
         rest.map_or(Ok(()), |id| self.read_ahead(&id, visit))
     }
 
-    /// Finds the objects along first parents, unchecked.
-    fn find_along(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
-        let mut cursor = Cursor::new(&self.inner.cache);
+    /// Finds the objects along first parents.
+    fn find_along(&self, from: &Id, mut cursor: Cursor<'_>, visit: Take<'_>) -> Result<()> {
         let mut next = Some(*from);
         let mut rows_max = 16;
         while let Some(mut id) = next {
             let Some(Place::Pack(pack, row)) = self.find(&id)? else {
                 let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;
-                if visit(&id, &stored)?.is_break() {
+                if visit(&id, Object::Whole(stored))?.is_break() {
                     return Ok(());
                 }
                 next = self.first_parent(&id)?;
@@ -79,8 +84,8 @@ impl LocalSnapshot {
             rows_max = (rows_max * 4).min(ROWS_MAX);
             for row in rows {
                 id = pack.id(row)?;
-                let stored = pack.find_with(row, &mut cursor)?;
-                if visit(&id, &stored)?.is_break() {
+                let found = pack.find_with(row, &mut cursor)?;
+                if visit(&id, Object::Packed(found))?.is_break() {
                     return Ok(());
                 }
             }
@@ -92,13 +97,13 @@ impl LocalSnapshot {
         Ok(())
     }
 
-    /// Checks an object against its id.
-    fn check(&self, id: &Id, stored: &Stored) -> Result<()> {
-        if Id::of(stored.kind, &stored.content) == *id {
-            return Ok(());
+    /// Gives the error for an object that does not match its id.
+    fn check(&self, id: &Id, matches: bool) -> Result<()> {
+        match matches {
+            true => Ok(()),
+            // Reading it alone says in which file it is damaged.
+            false => self.get(id).and(Err(Error::ObjectMissing { id: *id })),
         }
-        // Reading it alone says in which file it is damaged.
-        self.get(id).and(Err(Error::ObjectMissing { id: *id }))
     }
 
     /// Reads along first parents in a thread, while the caller is busy with what was read.
@@ -110,14 +115,12 @@ impl LocalSnapshot {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 let mut batch = Batch::default();
-                let walked = self.find_along(from, &mut |id, stored| {
-                    if batch.takes(stored) {
-                        batch.objects.push((*id, stored.kind, stored.content.range()));
-                        return Ok(ControlFlow::Continue(()));
-                    }
-                    let next = Batch::of(id, stored);
-                    self.hand_over(&sender, std::mem::replace(&mut batch, next))
-                });
+                let cursor = Cursor::passing(&self.inner.cache);
+                let walked =
+                    self.find_along(from, cursor, &mut |id, object| match batch.take(id, object) {
+                        None => Ok(ControlFlow::Continue(())),
+                        Some(full) => self.hand_over(&sender, full),
+                    });
                 let walked = walked.and_then(|()| self.hand_over(&sender, batch).map(drop));
                 if let Err(error) = walked {
                     // Where nobody listens any more, nothing is missed.
@@ -126,11 +129,10 @@ impl LocalSnapshot {
             });
             for batch in receiver {
                 let batch = batch?;
-                for (id, stored) in batch.stored() {
-                    if !batch.checked {
-                        self.check(&id, &stored)?;
-                    }
-                    if visit(&id, &stored)?.is_break() {
+                for (id, span) in &batch.objects {
+                    self.check(id, batch.checked || batch.matches(id, span))?;
+                    let content = Content::part(Arc::clone(&batch.block), span.content.clone());
+                    if visit(id, &Stored { kind: span.kind, content })?.is_break() {
                         return Ok(());
                     }
                 }
@@ -148,7 +150,9 @@ impl LocalSnapshot {
         let gone = match sender.try_send(Ok(batch)) {
             Ok(()) => false,
             Err(mpsc::TrySendError::Full(Ok(mut batch))) => {
-                batch.stored().try_for_each(|(id, stored)| self.check(&id, &stored))?;
+                for (id, span) in &batch.objects {
+                    self.check(id, batch.checked || batch.matches(id, span))?;
+                }
                 batch.checked = true;
                 sender.send(Ok(batch)).is_err()
             }
@@ -158,34 +162,49 @@ impl LocalSnapshot {
     }
 }
 
-/// Objects of one buffer on their way from the thread to the caller.
+/// An object that a walk has found.
+enum Object {
+    /// Read alone, and checked.
+    Whole(Stored),
+    /// In a block, and not checked.
+    Packed(Found),
+}
+
+/// What is done with each object that a walk finds.
+type Take<'a> = &'a mut dyn FnMut(&Id, Object) -> Result<ControlFlow<()>>;
+
+/// Objects of one block on their way from the thread to the caller.
 ///
-/// The buffer's count of owners is touched once, not with every object: two threads that both count
+/// The block's count of owners is touched once, not with every object: two threads that both count
 /// take longer for that than for all the rest.
 #[derive(Default)]
 struct Batch {
-    buffer: Arc<Vec<u8>>,
-    objects: Vec<(Id, Kind, Range<usize>)>,
+    block: Arc<Vec<u8>>,
+    objects: Vec<(Id, Span)>,
     checked: bool,
 }
 
 impl Batch {
-    fn of(id: &Id, stored: &Stored) -> Batch {
-        Batch {
-            buffer: Arc::clone(stored.content.buffer()),
-            objects: vec![(*id, stored.kind, stored.content.range())],
-            checked: false,
-        }
+    /// Adds an object; gives the objects so far if it begins another block.
+    fn take(&mut self, id: &Id, object: Object) -> Option<Batch> {
+        let next = match object {
+            Object::Packed(Found { block, span }) if Arc::ptr_eq(&self.block, &block) => {
+                self.objects.push((*id, span));
+                return None;
+            }
+            Object::Packed(Found { block, span }) => {
+                Batch { block, objects: vec![(*id, span)], checked: false }
+            }
+            Object::Whole(Stored { kind, content }) => {
+                let span = Span { kind, start: content.range().start, content: content.range() };
+                let block = Arc::clone(content.buffer());
+                Batch { block, objects: vec![(*id, span)], checked: true }
+            }
+        };
+        Some(std::mem::replace(self, next))
     }
 
-    fn takes(&self, stored: &Stored) -> bool {
-        Arc::ptr_eq(&self.buffer, stored.content.buffer())
-    }
-
-    fn stored(&self) -> impl Iterator<Item = (Id, Stored)> {
-        self.objects.iter().map(|(id, kind, range)| {
-            let content = Content::part(Arc::clone(&self.buffer), range.clone());
-            (*id, Stored { kind: *kind, content })
-        })
+    fn matches(&self, id: &Id, span: &Span) -> bool {
+        span.id(&self.block) == *id
     }
 }
