@@ -196,6 +196,7 @@ fn is_half(single: f32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
@@ -232,7 +233,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn what_is_read_is_written_the_same(bytes in vec(any::<u8>(), 0..40)) {
             if let Ok(value) = read(&bytes) {
                 prop_assert_eq!(serde_cbor::to_vec(&value).unwrap(), bytes);
             }

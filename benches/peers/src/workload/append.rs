@@ -64,8 +64,8 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
 fn one_by_one(options: &Options, level: &Level, lines: &[String]) -> Result<Section> {
     let mut section = begin(level, "through a pipe, one by one");
     section.about = format!(
-        "{} messages of {MESSAGE_BYTES} bytes; a driver writes a line, waits for the line that says \
-         it is committed, and times that. sapwood is `append --stdin`.",
+        "{} messages of {MESSAGE_BYTES} bytes; a driver writes a line, waits for the line that \
+         says it is committed, and times that. sapwood is `append --stdin`.",
         lines.len()
     );
     for round in 0..options.rounds {

@@ -34,8 +34,9 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     ];
     let mut section = Section::new("Random get by id, warm", "object", &names);
     section.about = format!(
-        "{count} of {} messages, each read once before the clock starts. sapwood checks each against \
-         its hash. Its block cache is the default of 64 MiB, or large enough for the whole store.",
+        "{count} of {} messages, each read once before the clock starts. sapwood checks each \
+         against its hash. Its block cache is the default of 64 MiB, or large enough for \
+         the whole store.",
         world.ids.len()
     );
     section.interleave(options.rounds, &mut |contestant, _| {

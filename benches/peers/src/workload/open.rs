@@ -34,8 +34,8 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     let counts = library::open(&store, StoreOptions::default())?.count_objects()?;
     let mut section = in_process(options, &store, &database, &ids)?;
     section.notes.push(format!(
-        "Built through the library in {:.1} s, 1000 entries a transaction, relaxed: {} packed objects \
-         in {} packs of {:.1} MB, {} in the journal.",
+        "Built through the library in {:.1} s, 1000 entries a transaction, relaxed: {} packed \
+         objects in {} packs of {:.1} MB, {} in the journal.",
         built.as_secs_f64(),
         counts.packed_objects,
         counts.packs,
@@ -102,9 +102,9 @@ fn find_row(path: &Path, id: &Id) -> Result<()> {
 fn command_line(options: &Options, store: &Path, ids: &[Id]) -> Result<Section> {
     let names = ["rev-parse, warm", "rev-parse, store not in the page cache", "sapwood --version"];
     let mut section = Section::new("rev-parse of a prefix in a large store", "run", &names);
-    section.about = "From starting the process to its end. The last row is what starting any process \
-                     takes; the second drops the store's files from the page cache first, where `dd` \
-                     can."
+    section.about = "From starting the process to its end. The last row is what starting any \
+                     process takes; the second drops the store's files from the page cache first, \
+                     where `dd` can."
         .to_owned();
     let times = options.count(20, 5);
     section.interleave(options.rounds, &mut |contestant, round| {

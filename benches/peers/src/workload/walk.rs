@@ -78,9 +78,9 @@ fn bodies(options: &Options, world: &World) -> Result<Section> {
     ];
     let mut section = Section::new("Walk with bodies", "message", &names);
     section.about = format!(
-        "{count} messages of {MESSAGE_BYTES} bytes along first parents, newest first. sapwood finds, \
-         decompresses, hashes and decodes each; SQLite's recursive query returns the text. A new \
-         handle each time (its own caches empty), files in the page cache."
+        "{count} messages of {MESSAGE_BYTES} bytes along first parents, newest first. sapwood \
+         finds, decompresses, hashes and decodes each; SQLite's recursive query returns the \
+         text. A new handle each time (its own caches empty), files in the page cache."
     );
     section.interleave(options.rounds, &mut |contestant, _| {
         let form = [0, 1, 2, 3, 2, 0][contestant];
@@ -180,7 +180,8 @@ fn sizes(world: &World) -> Result<String> {
     let [sealed, repacked, rowid, without] = world.paths.each_ref().map(|path| bytes_of(path));
     let mb = |bytes: Result<u64>| -> Result<f64> { Ok(bytes? as f64 / 1e6) };
     Ok(format!(
-        "On disk: sealed {:.1} MB, repacked {:.1} MB, SQLite {:.1} MB with row ids, {:.1} MB without.",
+        "On disk: sealed {:.1} MB, repacked {:.1} MB, SQLite {:.1} MB with row ids, \
+         {:.1} MB without.",
         mb(sealed)?,
         mb(repacked)?,
         mb(rowid)?,
