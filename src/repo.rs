@@ -12,11 +12,12 @@ mod resolve;
 mod revision;
 mod transaction;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::codec::Value;
-use crate::disk::OsDisk;
+use crate::disk::{Disk, OsDisk};
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{Entry, Event, Node, Object, Session};
@@ -60,10 +61,16 @@ impl Repo {
         Ok(Repo::on(Arc::new(LocalStore::open(Arc::new(OsDisk), path, options)?)))
     }
 
-    /// Finds the nearest directory `.sapwood` from `start` upwards that holds a store.
+    /// Finds the nearest `.sapwood` from `start` upwards.
+    ///
+    /// One that cannot be opened is found too: whoever works there shall learn of it, and not work
+    /// on another store without knowing.
     pub fn discover(start: &Path) -> Option<PathBuf> {
-        let candidates = start.ancestors().map(|above| above.join(STORE_DIR_NAME));
-        candidates.into_iter().find(|path| LocalStore::is_at(&OsDisk, path))
+        let missing = |path: &PathBuf| {
+            OsDisk.len(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        let mut candidates = start.ancestors().map(|above| above.join(STORE_DIR_NAME));
+        candidates.find(|path| !missing(path))
     }
 
     /// Gives the store itself.

@@ -24,6 +24,7 @@ mod graph;
 mod group;
 mod housekeeper;
 mod index;
+mod init;
 mod layout;
 mod lock;
 mod loose;
@@ -59,9 +60,7 @@ use housekeeper::Housekeeper;
 use layout::Layout;
 use lock::LockFile;
 use loose::Loose;
-use manifest::Manifest;
 use mirror::Mirrors;
-use segment::Segment;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
@@ -70,12 +69,6 @@ pub use plumbing::{Counts, PackedObject, RepackReport};
 
 /// The directory that holds a store, below the directory it is for.
 pub const STORE_DIR_NAME: &str = ".sapwood";
-
-/// The content of the file `format`.
-const FORMAT: &str = "sapwood store\nversion 1\nhash blake3\ncodec cbor zstd\nlink-bytes 1024\n";
-const CONFIG: &str = "# Settings of this store. Lines that begin with # are the defaults.\n\n\
-    # durability = \"full\"\n";
-const FIRST_SEQUENCE: u64 = 1;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -132,6 +125,11 @@ pub(crate) struct Inner {
     writer: Mutex<Option<Writer>>,
     /// The shared mark; only a reader may lack it.
     mark: Option<DurableMark>,
+    /// Held while a newer state takes the place of the one before, so that no segment is opened
+    /// twice: what a handle has vouched for is known by the one object.
+    loading: Mutex<()>,
+    /// Whether others were faster at the last commit: then it is no use to plan before the lock.
+    outrun: AtomicBool,
     /// Held by the thread that syncs for the others.
     syncing: Mutex<()>,
     /// What this handle knows to be durable.
@@ -149,16 +147,21 @@ struct Writer {
 impl LocalStore {
     /// Makes a store in `path`, or opens the one that is there, and says whether it was.
     ///
-    /// The manifest is written last: a crash before leaves no store, and the next call makes it.
+    /// The file `format` is written last: a crash before leaves no store, and the next call makes
+    /// it. Where there is no manifest but something that one must have named, nothing is touched.
     pub fn init(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<(LocalStore, bool)> {
         let layout = Layout::new(path);
         disk::create_dir_durably(&*disk, path).map_err(Error::io("create", path))?;
-        refuse_network(&*disk, path, &options)?;
+        init::refuse_network(&*disk, path, &options)?;
         let lock = LockFile::open(&*disk, layout.lock())?;
         let guard = lock.acquire(options.lock_timeout)?;
-        let existed = disk.len(&layout.current()).is_ok();
+        let existed = LocalStore::is_at(&*disk, path);
+        if !existed && disk.len(&layout.current()).is_err() {
+            init::refuse_remains(&*disk, &layout)?;
+            init::lay_out(&*disk, &layout, &options)?;
+        }
         if !existed {
-            lay_out(&*disk, &layout, &options)?;
+            init::write_format(&*disk, &layout)?;
         }
         // A holder that died left work to the next writer, which this is not: the record stays.
         if !existed || !guard.holder_died {
@@ -171,11 +174,11 @@ impl LocalStore {
     /// Opens the store in `path`.
     pub fn open(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<LocalStore> {
         let layout = Layout::new(path);
-        check_format(&*disk, &layout)?;
+        init::check_format(&*disk, &layout)?;
         let mark = match options.read_only {
             true => DurableMark::open_read_only(&*disk, layout.synced())?,
             false => {
-                refuse_network(&*disk, path, &options)?;
+                init::refuse_network(&*disk, path, &options)?;
                 Some(DurableMark::open(&*disk, layout.synced())?)
             }
         };
@@ -188,6 +191,8 @@ impl LocalStore {
             state: RwLock::new(state),
             writer: Mutex::new(None),
             mark,
+            loading: Mutex::new(()),
+            outrun: AtomicBool::new(false),
             syncing: Mutex::new(()),
             durable: Mutex::default(),
             dead: AtomicBool::new(false),
@@ -272,17 +277,23 @@ impl Inner {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a newer state in the place of the one before.
+    /// Puts a newer state in the place of the one before. The caller holds `loading`.
     fn install(&self, state: Arc<State>) {
-        let mut current = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if state.manifest.generation >= current.manifest.generation {
-            *current = state;
-        }
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    fn loading(&self) -> MutexGuard<'_, ()> {
+        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the manifest again.
     fn reload(&self) -> Result<Arc<State>> {
-        let state = Arc::new(State::load(self.access(), Some(&self.state()))?);
+        let _loading = self.loading();
+        let known = self.state();
+        let state = Arc::new(State::load(self.access(), Some(&known))?);
+        if state.manifest.generation <= known.manifest.generation {
+            return Ok(known);
+        }
         self.install(Arc::clone(&state));
         Ok(state)
     }
@@ -351,65 +362,5 @@ impl WriterGuard<'_> {
     fn parts(&mut self) -> (&LockFile, &mut Mirrors) {
         let writer = self.0.as_mut().expect("opened when the guard was made");
         (&writer.lock, &mut writer.mirrors)
-    }
-}
-
-/// Makes the directories and files of an empty store. The manifest comes last.
-fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<()> {
-    let dirs = [layout.objects_dir(), layout.pack_dir(), layout.journal_dir()];
-    for dir in dirs.iter().chain(&[layout.refs_dir(), layout.logs_dir()]) {
-        disk.create_dir(dir).map_err(Error::io("create", dir))?;
-    }
-    let path = layout.segment(FIRST_SEQUENCE);
-    rotate::allocate(disk, &path, options.segment_bytes_min)?;
-    Segment::begin(disk, &path, FIRST_SEQUENCE)?;
-    for dir in &dirs {
-        disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
-    }
-    // The directories of this directory become durable with the files below.
-    let write = |path: std::path::PathBuf, text: &str| {
-        disk::replace_file(disk, &path, text.as_bytes()).map_err(Error::io("write", &path))
-    };
-    if disk.len(&layout.config()).is_err() {
-        write(layout.config(), CONFIG)?;
-    }
-    write(layout.format(), FORMAT)?;
-    DurableMark::open(disk, layout.synced())?.set(state::begin_of(FIRST_SEQUENCE))?;
-    Manifest::new(FIRST_SEQUENCE).publish(disk, &layout.current())
-}
-
-/// Refuses a store of a version that this program does not know.
-fn check_format(disk: &dyn Disk, layout: &Layout) -> Result<()> {
-    let path = layout.format();
-    let found = match disk::read_file(disk, &path, 4096) {
-        Ok(found) => found,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::NotAStore { path: layout.root().to_owned() });
-        }
-        Err(error) => return Err(Error::io("read", path)(error)),
-    };
-    if found == FORMAT.as_bytes() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&found);
-    let mut lines = text.lines();
-    if lines.next() != Some("sapwood store") {
-        return Err(Error::corrupt(path, 0, "it does not begin with 'sapwood store'"));
-    }
-    let odd =
-        lines.find(|line| !FORMAT.lines().any(|known| known == *line)).unwrap_or("a line missing");
-    Err(Error::UnsupportedFormat {
-        path,
-        found: format!("'{}'", odd.escape_debug()),
-        supported: "version 1 (blake3, cbor, zstd)",
-    })
-}
-
-fn refuse_network(disk: &dyn Disk, path: &Path, options: &Options) -> Result<()> {
-    match disk.network_filesystem(path) {
-        Some(filesystem) if !options.allow_network => {
-            Err(Error::NetworkFilesystem { path: path.to_owned(), filesystem })
-        }
-        _ => Ok(()),
     }
 }

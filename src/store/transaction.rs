@@ -5,7 +5,11 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
-use crate::store::{RefName, RefValue, Snapshot};
+use crate::store::{OBJECT_BYTES_MAX, RefName, RefValue, Snapshot};
+
+/// What a transaction holds at the most: the largest object and a little more, and so many items.
+const TRANSACTION_BYTES_MAX: u64 = OBJECT_BYTES_MAX + (64 << 20);
+const TRANSACTION_ITEMS_MAX: u64 = 1 << 22;
 
 /// New objects and ref updates that happen together or not at all.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +83,7 @@ impl Transaction {
     /// No link or ref may point to an object that is neither in the snapshot nor in the
     /// transaction, every ref must be where it is expected, and a branch must point to an entry.
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
+        self.check_size()?;
         self.drop_known(snapshot)?;
         let new: HashMap<Id, Kind> =
             self.objects.iter().map(|object| (object.id, object.kind)).collect();
@@ -89,6 +94,17 @@ impl Transaction {
             self.operation = None;
         }
         Ok(moves)
+    }
+
+    fn check_size(&self) -> Result<()> {
+        let bytes: u64 = self.objects.iter().map(|object| object.content.len() as u64).sum();
+        let over = |what, found, limit| match found > limit {
+            true => Err(Error::TooLarge { what, found, limit }),
+            false => Ok(()),
+        };
+        over("a transaction in bytes", bytes, TRANSACTION_BYTES_MAX)?;
+        over("a transaction in objects", self.objects.len() as u64, TRANSACTION_ITEMS_MAX)?;
+        over("a transaction in ref moves", self.refs.len() as u64, TRANSACTION_ITEMS_MAX)
     }
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {

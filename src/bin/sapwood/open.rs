@@ -77,17 +77,18 @@ impl Context {
 
     /// Opens the store for reading and writing; where none is found, makes the user's own.
     pub(crate) fn open_or_create(&self) -> Result<Opened, Failure> {
-        match self.find() {
+        let own = match self.find() {
             Err(Failure::Library(Error::NotAStore { .. })) if self.named_store().is_none() => {
-                let home = home().ok_or_else(|| Failure::Request {
+                home().ok_or_else(|| Failure::Request {
                     message: "there is no store here or above, and no home directory".to_owned(),
                     hint: Some("make one with 'sapwood init'".to_owned()),
-                })?;
-                let (store, _) = LocalStore::init(disk(), &home, options())?;
-                Ok(Opened::new(store))
+                })?
             }
-            found => Ok(Opened::new(LocalStore::open(disk(), &found?, options())?)),
-        }
+            // The user's own, which another process is just making.
+            Ok(found) if Some(&found) == home().as_ref() && !is_store(&found) => found,
+            found => return Ok(Opened::new(LocalStore::open(disk(), &found?, options())?)),
+        };
+        Ok(Opened::new(LocalStore::init(disk(), &own, options())?.0))
     }
 
     /// Makes a store, and gives its full path and whether it was there already.

@@ -10,6 +10,7 @@
 //! 6. Wait until it is durable (in `sync`). The transaction, perhaps unacknowledged.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::store::local::durable::Position;
@@ -19,7 +20,7 @@ use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::mirror::Mirrors;
 use crate::store::local::segment::Tail;
 use crate::store::local::snapshot::LocalSnapshot;
-use crate::store::local::state::State;
+use crate::store::local::state::{self, State};
 use crate::store::local::{Inner, rotate};
 use crate::store::{RefMove, Snapshot, Transaction};
 
@@ -31,20 +32,30 @@ impl Inner {
     pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
         self.check_writable()?;
         // What this handle knows may be behind what others committed: then it is planned again
-        // below, whatever came of it here. A disk that failed is not asked twice.
-        let mut snapshot = LocalSnapshot::for_commit(self, self.state());
-        let mut settled = self.settle(&snapshot, plan);
-        if let Err(Error::Io { .. }) = settled {
-            return settled.map(|_| Position::default());
+        // under the lock, whatever came of it here. A disk that failed is not asked twice.
+        let mut planned = None;
+        if !self.outrun.load(Ordering::Relaxed) {
+            let snapshot = LocalSnapshot::for_commit(self, self.state());
+            match self.settle(&snapshot, plan) {
+                Err(error @ Error::Io { .. }) => return Err(error),
+                settled => planned = Some((snapshot, settled)),
+            }
         }
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;
+        let alone_until = mirrors.kept_until();
         let mut state = self.catch_up(&guard, mirrors)?;
-        if settled.is_err() || !snapshot.is_all_of(&state) {
-            snapshot = LocalSnapshot::for_commit(self, Arc::clone(&state));
-            settled = self.settle(&snapshot, plan);
-        }
+        let outrun =
+            alone_until != Position::default() && alone_until != state.open_segment().end();
+        self.outrun.store(outrun, Ordering::Relaxed);
+        let planned =
+            planned.filter(|(snapshot, settled)| settled.is_ok() && snapshot.is_all_of(&state));
+        let (snapshot, settled) = planned.unwrap_or_else(|| {
+            let snapshot = LocalSnapshot::for_commit(self, Arc::clone(&state));
+            let settled = self.settle(&snapshot, plan);
+            (snapshot, settled)
+        });
         let (transaction, moves) = match settled {
             Ok(settled) => settled,
             Err(error) => {
@@ -64,7 +75,7 @@ impl Inner {
         }
         let end = state.open_segment().end();
         mirrors.keep_until(end);
-        if mirrored.is_ok() {
+        if mirrored.is_ok() && mirrors.is_whole() {
             let _ = guard.release(state.manifest.generation);
         }
         // Where a mirror or the lock's record could not be written, the lock looks as if its holder
@@ -114,10 +125,11 @@ impl Inner {
         let segment = state.open_segment();
         mirrors.keep_if(!guard.holder_died && segment.end() == mirrors.kept_until());
         if guard.holder_died {
-            self.heal(&state, mirrors)?;
+            // A mirror that cannot be written holds up nobody: the next writer tries again.
+            let healed = self.heal(&state, mirrors).is_ok();
+            mirrors.set_whole(healed);
         }
-        let durable = if mark.sequence == segment.sequence { mark.offset } else { 0 };
-        segment.write_again(durable)?;
+        segment.write_again(state::marked_in(segment, mark))?;
         Ok(state)
     }
 
@@ -152,8 +164,7 @@ impl Inner {
         }
         let segment = state.open_segment();
         let durable = self.durable_position();
-        let synced = if durable.sequence == segment.sequence { durable.offset } else { 0 };
-        segment.append(&group, synced)?;
+        segment.append(&group, state::marked_in(segment, durable))?;
         Ok(state)
     }
 }

@@ -32,13 +32,25 @@ pub(crate) struct Mirrors {
     disk: Arc<dyn Disk>,
     layout: Layout,
     open: HashMap<RefName, (Box<dyn DiskFile>, u64)>,
+    /// Whether no mirror is known to be behind its ref.
+    whole: bool,
     /// The end of the journal up to which the open files are those that have the names.
     kept_until: Position,
 }
 
 impl Mirrors {
     pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Mirrors {
-        Mirrors { disk, layout, open: HashMap::new(), kept_until: Position::default() }
+        Mirrors { disk, layout, open: HashMap::new(), whole: true, kept_until: Position::default() }
+    }
+
+    /// Says whether no mirror is known to be behind its ref.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Notes whether all mirrors could be written that a dead process may have left behind.
+    pub(crate) fn set_whole(&mut self, whole: bool) {
+        self.whole = whole;
     }
 
     /// Gives the end of the journal when these mirrors were last written.

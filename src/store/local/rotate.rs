@@ -49,7 +49,7 @@ impl Inner {
     pub(crate) fn next_segment(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let old = state.open_segment();
         let mark = self.marked()?;
-        old.write_again(if mark.sequence == old.sequence { mark.offset } else { 0 })?;
+        old.write_again(state::marked_in(old, mark))?;
         old.sync().map_err(|source| self.died(&old.path, source))?;
 
         let sequence = old.sequence + 1;
@@ -59,6 +59,7 @@ impl Inner {
         manifest.segments.last_mut().expect("a manifest names a segment").closed =
             Some(old.closed_here());
         manifest.segments.push(SegmentRecord { sequence, closed: None });
+        let loading = self.loading();
         self.publish(&manifest)?;
 
         let mut segments = state.segments.clone();
@@ -71,6 +72,7 @@ impl Inner {
             logs: state.logs.clone(),
         });
         self.install(Arc::clone(&state));
+        drop(loading);
         self.note_durable(state::begin_of(sequence), mark)?;
         Ok(state)
     }

@@ -19,7 +19,7 @@ use crate::store::local::oplog::OperationLog;
 use crate::store::local::pack::{Pack, PackFile, PackInfo, PackOptions, PackWriter};
 use crate::store::local::packed_refs::PackedRefs;
 use crate::store::local::segment::Segment;
-use crate::store::local::snapshot::LocalSnapshot;
+use crate::store::local::snapshot::{LocalSnapshot, held_by_any};
 use crate::store::local::state::State;
 use crate::store::{Operation, RefMove, Snapshot};
 
@@ -117,7 +117,7 @@ impl Inner {
                 segment.table().objects.iter().map(|(id, place)| (*id, *place)).collect();
             rows.sort_unstable_by_key(|(_, place)| place.offset);
             for (id, place) in rows {
-                if !in_packs(&state.packs, &id)? {
+                if !held_by_any(&state.packs, &id)? {
                     writer.add(&id, place.kind, &segment.read(&id, &place)?)?;
                     empty = false;
                 }
@@ -227,10 +227,12 @@ impl Inner {
         let mut manifest = state.manifest.clone();
         edit(&mut manifest);
         manifest.generation += 1;
+        let loading = self.loading();
         self.publish(&manifest)?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));
+        drop(loading);
         guard.release(generation)
     }
 
@@ -286,13 +288,4 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
 
 fn size_class(info: &PackInfo) -> u32 {
     (info.pack_bytes / SMALL_PACK_BYTES).checked_ilog(MERGE_PACKS as u64).map_or(0, |size| size + 1)
-}
-
-fn in_packs(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
-    for pack in packs {
-        if pack.find(id)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -35,6 +35,8 @@ use crate::store::{Operation, RefMove, RefName, RefValue};
 pub(crate) const HEADER_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"SAPWJRNL";
 const VERSION: u32 = 1;
+/// How far behind the end survivors are looked for.
+const SURVIVORS_BYTES_MAX: u64 = 64 << 20;
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A journal segment.
@@ -198,6 +200,11 @@ impl Segment {
         Closed { bytes: table.end, checksum: table.checksum }
     }
 
+    /// Says whether no group has been read.
+    pub(crate) fn is_new(&self) -> bool {
+        self.table().end == HEADER_BYTES
+    }
+
     /// Gives the length of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -242,8 +249,8 @@ impl Segment {
 
     /// Finds the largest `synced` of the groups that survived behind the end, whole in their heads.
     pub(crate) fn claim_of_survivors(&self) -> Result<u64> {
-        let mut rest = vec![0; self.bytes.saturating_sub(self.table().end) as usize];
         let end = self.table().end;
+        let mut rest = vec![0; self.bytes.saturating_sub(end).min(SURVIVORS_BYTES_MAX) as usize];
         let count =
             self.file.read_full_at(&mut rest, end).map_err(Error::io("read", &self.path))?;
         rest.truncate(count);
@@ -290,7 +297,11 @@ impl Segment {
         if from < end {
             let mut bytes = vec![0; (end - from) as usize];
             let io = |action| Error::io(action, &self.path);
-            self.file.read_full_at(&mut bytes, from).map_err(io("read"))?;
+            let count = self.file.read_full_at(&mut bytes, from).map_err(io("read"))?;
+            if count < bytes.len() {
+                let at = from + count as u64;
+                return Err(Error::corrupt(&self.path, at, "it was cut while it was in use"));
+            }
             self.file.write_all_at(&bytes, from).map_err(io("write again"))?;
         }
         self.vouched.store(true, Ordering::Release);

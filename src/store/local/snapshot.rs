@@ -348,7 +348,8 @@ impl Snapshot for LocalSnapshot {
     }
 }
 
-fn held_by_any(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
+/// Says whether any of these packs has an object.
+pub(crate) fn held_by_any(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
     for pack in packs {
         if pack.find(id)?.is_some() {
             return Ok(true);

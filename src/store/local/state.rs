@@ -48,7 +48,12 @@ impl State {
         let path = access.layout.current();
         let mut last_generation = None;
         for _ in 0..RELOADS_MAX {
-            let manifest = Manifest::read(&**access.disk, &path)?;
+            let manifest = match Manifest::read(&**access.disk, &path) {
+                Err(error) if error.is_not_found() => {
+                    return Err(Error::corrupt(path, None, "it is missing"));
+                }
+                read => read?,
+            };
             let generation = manifest.generation;
             match State::open(access, manifest, previous) {
                 Err(error) if error.is_not_found() && last_generation != Some(generation) => {

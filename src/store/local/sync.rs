@@ -18,7 +18,7 @@ use crate::store::local::state;
 /// How long to wait for another process's sync before syncing without a turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How soon to look again whether another process is done, and how soon after a while.
-const SHORT_PAUSE: Duration = Duration::from_micros(20);
+const SHORT_PAUSE: Duration = Duration::from_micros(50);
 const LONG_PAUSE: Duration = Duration::from_micros(200);
 
 impl Inner {
@@ -74,8 +74,13 @@ impl Inner {
         let segment = state.open_segment();
         let covered = match segment.is_vouched() {
             true => segment.end(),
-            // Others write into this segment; this handle has not, and cannot vouch for it.
-            false => state::begin_of(segment.sequence),
+            // Others write into this segment; this handle has not, and cannot vouch for it. Whoever
+            // began it may not have made the manifest that names it durable yet.
+            false => {
+                let root = self.layout.root();
+                self.disk.sync_dir(root).map_err(|source| self.died(root, source))?;
+                state::begin_of(segment.sequence)
+            }
         };
         segment.sync().map_err(|source| self.died(&segment.path, source))?;
         // What is durable stays so where the others cannot be told: they sync for themselves.
@@ -97,8 +102,9 @@ impl Inner {
     /// mark said.
     pub(crate) fn note_durable(&self, position: Position, marked: Position) -> Result<()> {
         self.raise_durable(position);
-        match position > marked {
-            true => self.writable_mark().set(position),
+        let mark = self.writable_mark();
+        match position > marked && position > mark.get()? {
+            true => mark.set(position),
             false => Ok(()),
         }
     }

@@ -1,6 +1,10 @@
 //! `sapwood symbolic-ref`
 
-use sapwood::store::{Durability, Expected, RefName, RefUpdate, RefValue, Store, Transaction};
+use sapwood::error::Error;
+use sapwood::store::{
+    Durability, Expected, RefName, RefUpdate, RefValue, SYMBOLIC_DEPTH_MAX, Snapshot, Store,
+    Transaction,
+};
 
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
@@ -38,12 +42,14 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let name = ref_name(&args.name)?;
     match &args.target {
         Some(target) => {
-            let value = RefValue::Symbolic(ref_name(target)?);
+            let to = ref_name(target)?;
+            let value = RefValue::Symbolic(to.clone());
             let words = ["symbolic-ref", name.as_str(), target];
             let operation = context.operation(args.message.as_deref(), &words);
             let update = RefUpdate { name, expected: Expected::Any, new: Some(value) };
             let opened = context.open_for_writing()?;
-            opened.store.commit(Durability::Full, &mut |_| {
+            opened.store.commit(Durability::Full, &mut |snapshot| {
+                refuse_circle(snapshot, &update.name, &to)?;
                 Ok(Transaction {
                     refs: vec![update.clone()],
                     operation: Some(operation.clone()),
@@ -103,4 +109,20 @@ fn shorten(target: &RefName) -> &str {
         Some((session, rest)) => rest.strip_prefix("heads/").unwrap_or(session),
         None => target.as_str().strip_prefix("sessions/").unwrap_or(target.as_str()),
     }
+}
+
+/// Refuses a ref that would lead to itself, or through too many others: every listing would stumble
+/// over it.
+fn refuse_circle(snapshot: &dyn Snapshot, name: &RefName, to: &RefName) -> Result<(), Error> {
+    let mut next = to.clone();
+    for _ in 1..SYMBOLIC_DEPTH_MAX {
+        if next == *name {
+            break;
+        }
+        match snapshot.reference(&next)? {
+            Some(RefValue::Symbolic(further)) => next = further,
+            _ => return Ok(()),
+        }
+    }
+    Err(Error::SymbolicDepth { name: name.to_string(), depth_max: SYMBOLIC_DEPTH_MAX })
 }

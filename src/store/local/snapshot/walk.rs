@@ -56,15 +56,19 @@ impl LocalSnapshot {
                 return Ok(ControlFlow::Break(()));
             }
             count += 1;
-            match object {
-                Object::Whole(stored) => visit(id, &stored),
-                Object::Packed(found) => {
-                    self.check(id, found.is(id))?;
-                    visit(id, &found.stored())
-                }
-            }
+            self.visit_checked(id, object, visit)
         })?;
         rest.map_or(Ok(()), |id| self.read_ahead(&id, visit))
+    }
+
+    fn visit_checked(&self, id: &Id, object: Object, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+        match object {
+            Object::Whole(stored) => visit(id, &stored),
+            Object::Packed(found) => {
+                self.check(id, found.is(id))?;
+                visit(id, &found.stored())
+            }
+        }
     }
 
     /// Finds the objects along first parents.
@@ -113,7 +117,8 @@ impl LocalSnapshot {
     fn read_ahead(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let (sender, receiver) = mpsc::sync_channel(AHEAD_BATCHES);
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let thread = std::thread::Builder::new().name("sapwood-walk".to_owned());
+            let spawned = thread.spawn_scoped(scope, move || {
                 let mut batch = Batch::default();
                 let cursor = Cursor::passing(&self.inner.cache);
                 let walked =
@@ -127,6 +132,13 @@ impl LocalSnapshot {
                     let _ = sender.send(Err(error));
                 }
             });
+            if spawned.is_err() {
+                // Where no thread can be had, the caller does it all.
+                let cursor = Cursor::passing(&self.inner.cache);
+                return self.find_along(from, cursor, &mut |id, object| {
+                    self.visit_checked(id, object, visit)
+                });
+            }
             for batch in receiver {
                 let batch = batch?;
                 for (id, span) in &batch.objects {
