@@ -119,11 +119,18 @@ impl Inner {
             state = self.reload()?;
         }
         let first_write = !state.open_segment().is_vouched();
+        if !first_write && !guard.holder_died {
+            // Whoever wrote since this handle last looked gave the lock back in good order: its
+            // groups are whole, and their contents need not be hashed.
+            state.open_segment().read_on(u64::MAX, u64::MAX)?;
+        }
         if state.read_on(mark, first_write)? != Tail::Clean {
             state = self.next_segment(&state, 0)?;
         }
         let segment = state.open_segment();
-        mirrors.keep_if(!guard.holder_died && segment.end() == mirrors.kept_until());
+        let kept = mirrors.kept_until();
+        let same = kept.sequence == segment.sequence && segment.table().reshaped <= kept.offset;
+        mirrors.keep_if(!guard.holder_died && same);
         if guard.holder_died {
             // A mirror that cannot be written holds up nobody: the next writer tries again.
             let healed = self.heal(&state, mirrors).is_ok();

@@ -18,9 +18,11 @@ use crate::error::{Error, Result};
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
 const RECORD_BYTES: usize = 32;
 
-/// How often the lock is tried again soon, how soon that is, and how soon it is tried later on.
-const SHORT_TRIES: u32 = 200;
-const SHORT_PAUSE: Duration = Duration::from_micros(10);
+/// How long the lock is tried again at once: a holder is done within microseconds, and a sleep
+/// costs a multiple of that.
+const EAGER: Duration = Duration::from_micros(200);
+/// How soon it is tried again after that, and how soon where the holder rotates or was stopped.
+const SHORT_PAUSE: Duration = Duration::from_micros(50);
 const LONG_PAUSE: Duration = Duration::from_millis(1);
 
 /// A lock file.
@@ -52,22 +54,22 @@ impl LockFile {
     /// Takes the lock, waiting for others at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
         let begun = Instant::now();
-        let mut tries = 0;
         loop {
             if let Some(guard) = self.try_acquire()? {
                 return Ok(guard);
             }
-            if begun.elapsed() >= timeout {
-                return Err(Error::LockTimeout {
-                    path: self.path.clone(),
-                    holder: self.holder(),
-                    waited: begun.elapsed(),
-                });
+            let waited = begun.elapsed();
+            if waited >= timeout {
+                let holder = self.holder();
+                return Err(Error::LockTimeout { path: self.path.clone(), holder, waited });
             }
-            // A holder is done within microseconds, unless it rotates or was stopped.
-            let pause = if tries < SHORT_TRIES { SHORT_PAUSE } else { LONG_PAUSE };
-            std::thread::sleep(pause);
-            tries += 1;
+            if waited < EAGER {
+                std::thread::yield_now();
+            } else if waited < 50 * EAGER {
+                std::thread::sleep(SHORT_PAUSE);
+            } else {
+                std::thread::sleep(LONG_PAUSE);
+            }
         }
     }
 

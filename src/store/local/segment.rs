@@ -69,6 +69,8 @@ pub(crate) struct Table {
     pub(crate) closed: bool,
     /// The largest `synced` of any group.
     pub(crate) synced: u64,
+    /// The end of the last group that made, removed or retyped a ref: its mirror is another file.
+    pub(crate) reshaped: u64,
 }
 
 /// Where an object's content is.
@@ -168,6 +170,7 @@ impl Segment {
             checksum: Id::from_bytes(*begin.as_bytes()),
             closed: false,
             synced: 0,
+            reshaped: 0,
         };
         Segment {
             sequence,
@@ -341,6 +344,10 @@ impl Table {
             });
         }
         for ref_move in &head.moves {
+            let moved = [&ref_move.old, &ref_move.new];
+            if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
+                self.reshaped = self.end;
+            }
             let versions = match self.refs.get_mut(&ref_move.name) {
                 Some(versions) => versions,
                 None => self.refs.entry(ref_move.name.clone()).or_default(),

@@ -93,9 +93,16 @@ impl LocalSnapshot {
         Ok(self.inner.loose.contains(id)?.then_some(Place::Loose))
     }
 
+    /// Gives the first parent of an object, without working out its depth.
     fn first_parent(&self, id: &Id) -> Result<Option<Id>> {
-        let topology = self.topology(id)?.ok_or(Error::ObjectMissing { id: *id })?;
-        Ok(topology.parents.first().copied())
+        if let Some(known) = self.topologies().get(id) {
+            return Ok(known.parents.first().copied());
+        }
+        if let Some(Place::Pack(pack, row)) = self.find(id)? {
+            return Ok(pack.outline(row)?.parents.first().copied());
+        }
+        let stored = self.get(id)?.ok_or(Error::ObjectMissing { id: *id })?;
+        Ok(topology_of(&stored)?.parents.first().copied())
     }
 
     fn kind(&self, id: &Id) -> Result<Option<Kind>> {
