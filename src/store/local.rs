@@ -219,7 +219,7 @@ impl LocalStore {
     /// merges small packs. Does nothing where another process is at it.
     pub fn maintain(&self) -> Result<()> {
         self.inner.check_writable()?;
-        self.inner.maintain()
+        self.inner.maintain().map(drop)
     }
 }
 

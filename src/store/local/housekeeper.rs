@@ -84,7 +84,7 @@ impl Shared {
     }
 
     fn work(&self) {
-        let mut failed_generation = None;
+        let mut tried_generation = None;
         loop {
             let mut wanted = self.wanted();
             while !(wanted.sync || wanted.maintenance || wanted.stop) {
@@ -96,7 +96,7 @@ impl Shared {
             }
             if std::mem::take(&mut wanted.maintenance) {
                 drop(wanted);
-                self.maintain(&mut failed_generation);
+                self.maintain(&mut tried_generation);
                 continue;
             }
             let (mut wanted, _) = self
@@ -110,11 +110,12 @@ impl Shared {
         }
     }
 
-    /// Does the maintenance, unless it failed under the same manifest: then it waits for the next.
-    fn maintain(&self, failed_generation: &mut Option<u64>) {
+    /// Does the maintenance, unless it failed under the same manifest or another process was at it:
+    /// then it waits for the next manifest.
+    fn maintain(&self, tried_generation: &mut Option<u64>) {
         let generation = Some(self.inner.state().manifest.generation);
-        if *failed_generation != generation && self.inner.maintain().is_err() {
-            *failed_generation = generation;
+        if *tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
+            *tried_generation = generation;
         }
     }
 

@@ -37,16 +37,16 @@ impl Inner {
         state.segments.len() > 1 || self.spare_due(&state)
     }
 
-    /// Does what is due, unless another process is at it.
-    pub(crate) fn maintain(self: &Arc<Inner>) -> Result<()> {
-        self.alone(|inner| {
+    /// Does what is due, unless another process is at it, and says whether it did.
+    pub(crate) fn maintain(self: &Arc<Inner>) -> Result<bool> {
+        let done = self.alone(|inner| {
             inner.prepare_spare()?;
             inner.seal()?;
             inner.merge_packs()?;
             inner.heal_graphs()?;
             inner.sweep()
         })?;
-        Ok(())
+        Ok(done.is_some())
     }
 
     /// Runs maintenance work if no other process does any; `None` if one does.
