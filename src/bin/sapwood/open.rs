@@ -144,7 +144,7 @@ pub(crate) fn disk() -> Arc<dyn Disk> {
 pub(crate) fn actor() -> String {
     let names = ["SAPWOOD_ACTOR", "USER", "LOGNAME", "USERNAME"];
     let found = names.into_iter().find_map(text);
-    found.unwrap_or_else(|| "unknown".to_owned())
+    found.map_or("unknown".to_owned(), |name| name.replace(char::is_control, " "))
 }
 
 fn options() -> Options {

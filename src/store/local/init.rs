@@ -12,8 +12,8 @@ use crate::store::local::{Options, rotate, state};
 
 /// The content of the file `format`.
 const FORMAT: &str = "sapwood store\nversion 1\nhash blake3\ncodec cbor zstd\nlink-bytes 1024\n";
-const CONFIG: &str = "# Settings of this store. Lines that begin with # are the defaults.\n\n\
-    # durability = \"full\"\n";
+const CONFIG: &str = "# Settings of this store. None are read yet.
+";
 const FIRST_SEQUENCE: u64 = 1;
 
 /// Makes the directories and files of an empty store. The manifest comes last.

@@ -67,3 +67,37 @@ fn the_user_s_own_store_is_made_on_first_write_and_never_by_reading() {
     let ran = sandbox.feed(&["--store", "elsewhere", "append", "--stdin"], "{\"a\":1}\n");
     assert_eq!(ran.code, 3);
 }
+
+#[test]
+fn nothing_is_laid_out_over_the_remains_of_a_store() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    let current = sandbox.join(".sapwood/current");
+    let manifest = std::fs::read(&current).unwrap();
+    std::fs::remove_file(&current).unwrap();
+    for args in [&["rev-parse", "main"][..], &["init"]] {
+        let err = sandbox.fails(6, args);
+        assert!(err.contains("current is damaged: it is missing"), "{err}");
+    }
+    std::fs::write(&current, manifest).unwrap();
+    assert_eq!(sandbox.ok(&["rev-list", "--count", "main"]), "1");
+}
+
+#[test]
+fn a_store_that_was_left_half_made_is_finished() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    std::fs::remove_file(sandbox.join(".sapwood/format")).unwrap();
+    sandbox.fails(3, &["rev-parse", "main"]);
+    sandbox.ok(&["init"]);
+    assert_eq!(sandbox.ok(&["rev-list", "--count", "main"]), "1");
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_not_passed_over() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.join(".sapwood")).unwrap();
+    let ran = sandbox.feed(&["append", "--stdin"], "{}\n");
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(!sandbox.join("home/.sapwood").exists(), "the message went elsewhere");
+}
