@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
     /// Reads the begin of a map, and gives the number of its pairs.
     pub(super) fn map_begin(&mut self) -> Result<u64, Fault> {
         match self.head()? {
-            Head { major: 5, argument, width: 0.. } => Ok(argument),
+            Head { major: 5, argument, .. } => Ok(argument),
             _ => Err("expected a map"),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! The order of steps, and what a crash between them leaves:
 //!
-//! 1. Plan, drop what is known, check links: outside the lock. Nothing.
+//! 1. Plan, drop what is known, check links: outside the lock, unless others were faster the last
+//!    time. Nothing.
 //! 2. Large objects become loose files, durable under their names. Objects that nothing points to.
 //! 3. Take the lock; read on; if somebody was faster, plan again.
 //! 4. Append the group with one write. The transaction, or a torn tail that the next writer closes.

@@ -16,7 +16,7 @@ const CONFIG: &str = "# Settings of this store. None are read yet.
 ";
 const FIRST_SEQUENCE: u64 = 1;
 
-/// Makes the directories and files of an empty store. The manifest comes last.
+/// Makes the directories and files of an empty store, all but `format`. The manifest comes last.
 pub(super) fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<()> {
     let dirs = [layout.objects_dir(), layout.pack_dir(), layout.journal_dir()];
     for dir in dirs.iter().chain(&[layout.refs_dir(), layout.logs_dir()]) {

@@ -6,7 +6,8 @@
 //! generation, so that a writer learns of a new manifest without opening it.
 //!
 //! The kernel drops the lock of a dead process, so no lock is ever stale. Nothing here is synced:
-//! after a power cut the content may be anything, which costs a reload, never correctness.
+//! after a power cut the content may be anything, which costs a reload, and may leave mirror files
+//! stale until all of them are written again (`pack-refs`); it never costs correctness.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
