@@ -132,6 +132,35 @@ pub enum Error {
         found: String,
     },
 
+    /// A name that is taken.
+    #[error("{what} '{name}' exists already, at {at}")]
+    Exists {
+        /// What it names.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Where it points.
+        at: String,
+    },
+
+    /// A tool call that nothing has answered yet: the conversation can't be cut there.
+    #[error("the tool call {} at entry {entry} has no result yet", calls.join(", "))]
+    Unanswered {
+        /// The entry that made it.
+        entry: Id,
+        /// The calls, by name and id.
+        calls: Vec<String>,
+    },
+
+    /// Something that the model does not allow.
+    #[error("{why}")]
+    Refused {
+        /// What, and why.
+        why: String,
+        /// What to do instead.
+        hint: &'static str,
+    },
+
     /// A chain of symbolic refs that is too long, or a circle.
     #[error("ref '{name}' leads through more than {depth_max} symbolic refs")]
     SymbolicDepth {

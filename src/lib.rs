@@ -107,7 +107,7 @@
 //! # Layers
 //!
 //! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`];
-//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]. The library never prints, prompts, or
+//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`ops`]. The library never prints, prompts, or
 //! reads the environment.
 
 pub mod codec;
@@ -115,6 +115,7 @@ pub mod disk;
 pub mod error;
 pub mod id;
 pub mod object;
+pub mod ops;
 pub mod repo;
 pub mod session;
 pub mod store;

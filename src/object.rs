@@ -195,6 +195,42 @@ pub fn outline(kind: Kind, content: &[u8]) -> Result<Outline> {
     Ok(Outline { label, parents, time: time.ok_or_else(|| invalid(kind, "time is missing"))? })
 }
 
+/// Lifts an object's long strings, encodes it, adds it and its blobs to `objects`, gives its id.
+pub fn encode_lifted(mut object: Object, objects: &mut Vec<NewObject>) -> Result<Id> {
+    for value in values(&mut object) {
+        lift(value, objects)?;
+    }
+    let encoded = object.encode()?;
+    let id = encoded.id;
+    objects.push(encoded);
+    Ok(id)
+}
+
+/// Gives every part of an object that may hold long strings.
+fn values(object: &mut Object) -> Vec<&mut Value> {
+    match object {
+        Object::Blob(_) => Vec::new(),
+        Object::Entry(entry) => {
+            let mut values = vec![&mut entry.body];
+            values.extend(&mut entry.raw);
+            values
+        }
+        Object::Node(node) => {
+            let facts = node.facts.iter_mut().map(|fact| &mut fact.value);
+            facts.chain(&mut node.notes).chain([&mut node.card]).collect()
+        }
+        Object::Event(event) => vec![&mut event.body],
+        Object::Session(session) => {
+            let mut values = vec![&mut session.meta];
+            values.extend(session.fork.as_mut().map(|fork| &mut fork.metadata));
+            for branch in &mut session.branches {
+                values.extend([&mut branch.metadata, &mut branch.card]);
+            }
+            values
+        }
+    }
+}
+
 /// Replaces every long string by a link, and adds the blobs that hold them to `blobs`.
 pub fn lift(value: &mut Value, blobs: &mut Vec<NewObject>) -> Result<()> {
     match value {

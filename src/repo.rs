@@ -27,7 +27,7 @@ use crate::store::{Durability, RefName, RefValue, Snapshot, Store, Transaction};
 use crate::walk;
 
 pub use place::{Place, find_session, head_branch, named_session};
-pub use read::{body, read, read_entry, read_event, read_node, read_session};
+pub use read::{body, read, read_entry, read_event, read_node, read_session, restored};
 pub use resolve::{ResolvedRange, resolve, resolve_range};
 pub use revision::{Base, Range, Revision, Step};
 pub use transaction::TransactionBuilder;

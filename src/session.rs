@@ -8,10 +8,14 @@
 //! - the entries after the last event up to `tip` are one stretch of one path: the current run.
 //!   An event's first link is the entry that the run after it hangs on.
 //!
-//! Not here yet: switching, forking, labels, undo, context.
+//! What people do with sessions, one verb a file, is in [`crate::ops`]; here is what the verbs share.
 
 mod append;
+mod change;
+mod context;
+mod message;
 mod pin;
+mod view;
 
 use std::io;
 
@@ -19,7 +23,11 @@ use crate::error::{Error, Result};
 
 pub use crate::walk::transcript;
 pub use append::append;
+pub use change::Change;
+pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
+pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, pin};
+pub use view::{BranchRecord, View};
 
 /// How many characters the id of a new session has.
 pub const ID_CHARACTERS: usize = 12;

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 
 pub use crate::object::NewObject;
-pub use reference::{RefName, RefValue, SYMBOLIC_DEPTH_MAX, resolve};
+pub use reference::{NAMED_CLASSES, RefName, RefValue, SYMBOLIC_DEPTH_MAX, resolve};
 pub use transaction::{Expected, Operation, OperationRecord, RefMove, RefUpdate, Transaction};
 
 /// The largest object, in bytes of content.

@@ -45,8 +45,13 @@ pub fn body(snapshot: &dyn Snapshot, id: &Id) -> Result<Value> {
             });
         }
     };
-    object::restore(&mut body, &mut |link| Ok(get(snapshot, link)?.content.to_vec()))?;
+    restored(snapshot, &mut body)?;
     Ok(body)
+}
+
+/// Puts the long strings back that a value links to.
+pub fn restored(snapshot: &dyn Snapshot, value: &mut Value) -> Result<()> {
+    object::restore(value, &mut |link| Ok(get(snapshot, link)?.content.to_vec()))
 }
 
 fn get(snapshot: &dyn Snapshot, id: &Id) -> Result<Stored> {

@@ -1,6 +1,5 @@
 //! Building a transaction: objects in, ids out, refs moved, committed together.
 
-use crate::codec::Value;
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{self, Entry, NewObject, Object};
@@ -26,13 +25,13 @@ impl TransactionBuilder {
                 let blob = NewObject::blob(content.clone())?;
                 Ok(self.put_encoded(blob))
             }
-            other => self.put_lifted(other.clone()),
+            other => object::encode_lifted(other.clone(), &mut self.transaction.objects),
         }
     }
 
     /// Adds an entry, lifting its long strings into blobs, and gives its id.
     pub fn put_entry(&mut self, entry: Entry) -> Result<Id> {
-        self.put_lifted(Object::Entry(entry))
+        object::encode_lifted(Object::Entry(entry), &mut self.transaction.objects)
     }
 
     /// Adds an object that is encoded already, and gives its id.
@@ -64,40 +63,5 @@ impl TransactionBuilder {
     pub fn commit(self, durability: Durability) -> Result<()> {
         let TransactionBuilder { repo, transaction } = self;
         repo.commit(durability, &mut |_| Ok(transaction.clone()))
-    }
-
-    fn put_lifted(&mut self, mut object: Object) -> Result<Id> {
-        let mut blobs = Vec::new();
-        for value in values(&mut object) {
-            object::lift(value, &mut blobs)?;
-        }
-        let encoded = object.encode()?;
-        self.transaction.objects.append(&mut blobs);
-        Ok(self.put_encoded(encoded))
-    }
-}
-
-/// Gives every part of an object that may hold long strings.
-fn values(object: &mut Object) -> Vec<&mut Value> {
-    match object {
-        Object::Blob(_) => Vec::new(),
-        Object::Entry(entry) => {
-            let mut values = vec![&mut entry.body];
-            values.extend(&mut entry.raw);
-            values
-        }
-        Object::Node(node) => {
-            let facts = node.facts.iter_mut().map(|fact| &mut fact.value);
-            facts.chain([&mut node.card]).collect()
-        }
-        Object::Event(event) => vec![&mut event.body],
-        Object::Session(session) => {
-            let mut values = vec![&mut session.meta];
-            values.extend(session.fork.as_mut().map(|fork| &mut fork.metadata));
-            for branch in &mut session.branches {
-                values.extend([&mut branch.metadata, &mut branch.card]);
-            }
-            values
-        }
     }
 }

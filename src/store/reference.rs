@@ -1,8 +1,8 @@
 //! Names and values of refs.
 //!
 //! A name is a path such as `HEAD` or `sessions/<sid>/heads/<branch>`. What follows `heads/`,
-//! `memory/` or `labels/` is one name, whatever slashes it holds: `architect` and
-//! `architect/deeper` live side by side.
+//! `memory/`, `labels/`, `records/` or `attachments/` is one name, whatever slashes it holds:
+//! `architect` and `architect/deeper` live side by side.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -14,6 +14,9 @@ use crate::store::Snapshot;
 
 /// How many symbolic refs are followed before giving up.
 pub const SYMBOLIC_DEPTH_MAX: usize = 5;
+
+/// The parts of a session whose refs have names of their own, with slashes and all.
+pub const NAMED_CLASSES: [&str; 5] = ["heads", "memory", "labels", "records", "attachments"];
 
 /// The longest name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -65,8 +68,9 @@ impl RefName {
         match rest.split_once('/').map_or(rest, |(class, _)| class) {
             "meta" => Some(Kind::Session),
             "tip" | "heads" | "labels" => Some(Kind::Entry),
-            "events" => Some(Kind::Event),
+            "events" | "records" => Some(Kind::Event),
             "memory" => Some(Kind::Node),
+            "attachments" => Some(Kind::Blob),
             _ => None,
         }
     }

@@ -34,7 +34,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 19] = [
+const ERRORS: [(&str, Make, &[&str]); 22] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
@@ -47,6 +47,9 @@ const ERRORS: [(&str, Make, &[&str]); 19] = [
     ("InvalidName", invalid_name, &["'a\\nb' is not a valid ref name", "control"]),
     ("Dangling", dangling, &["would point to", "which is not in the store"]),
     ("RefConflict", ref_conflict, &["ref 'sessions/s/heads/main' is at", "expected nothing"]),
+    ("Exists", exists, &["branch 'main' exists already, at "]),
+    ("Unanswered", unanswered, &["the tool call ls (c1) at entry", "has no result yet"]),
+    ("Refused", refused, &["there is no current session"]),
     ("SymbolicDepth", symbolic_depth, &["ref 'HEAD' leads through more than 5"]),
     ("TooLarge", too_large, &["an object is", "more than the 2147483648 allowed"]),
     ("LockTimeout", lock_timeout, &["lock is locked by process", "gave up after"]),
@@ -282,4 +285,32 @@ fn a_lock_that_is_held_is_waited_for_and_then_named() {
 fn json_that_is_not_json_is_an_error_with_its_place() {
     let error = json::parse(b"{\"a\": }").unwrap_err();
     assert_eq!(variant(&error), "InvalidObject");
+}
+
+/// A session with one entry.
+fn session(text: &[u8]) -> (Repo, Id) {
+    let repo = Repo::in_memory();
+    let pin = sapwood::session::pin(&repo, Some("s"), None, 0, "tester").unwrap();
+    let bodies = vec![json::parse(text).unwrap()];
+    let ids = sapwood::session::append(&repo, &pin, bodies, Durability::Full, 0).unwrap();
+    (repo, ids[0])
+}
+
+fn exists() -> Error {
+    let (repo, id) = session(b"{}");
+    let snapshot = repo.snapshot().unwrap();
+    let mut change = sapwood::session::Change::on(&*snapshot, "s", 0).unwrap();
+    let record = sapwood::session::BranchRecord::at(Some(id), None);
+    change.create_branch("main", &record).unwrap_err()
+}
+
+fn unanswered() -> Error {
+    let call = br#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls"}]}"#;
+    let (repo, id) = session(call);
+    sapwood::session::check_answered(&*repo.snapshot().unwrap(), id).unwrap_err()
+}
+
+fn refused() -> Error {
+    let repo = Repo::in_memory();
+    sapwood::ops::Target::default().find(&*repo.snapshot().unwrap()).unwrap_err()
 }

@@ -131,7 +131,7 @@ fn mirror(name: &str) -> String {
     };
     let place = match rest.split_once('/') {
         None if ["meta", "HEAD", "tip", "events"].contains(&rest) => rest.to_owned(),
-        Some((class @ ("heads" | "memory" | "labels"), name)) => {
+        Some((class @ ("heads" | "memory" | "labels" | "records" | "attachments"), name)) => {
             format!("{class}/{}", encode(name))
         }
         _ => format!("other/{}", encode(rest)),

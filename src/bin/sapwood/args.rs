@@ -12,6 +12,7 @@ use crate::failure::{self, Answer, Failure};
 use crate::open::Context;
 use crate::output::Output;
 use crate::plumbing::*;
+use crate::porcelain::*;
 
 /// A content-addressable object store for agent conversations and memory
 #[derive(Parser)]
@@ -98,6 +99,7 @@ macro_rules! commands {
 commands! {
     Init => init,
     Append => append,
+    Label => label,
     HashObject => hash_object,
     CatFile => cat_file,
     RevParse => rev_parse,

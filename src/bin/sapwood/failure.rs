@@ -136,6 +136,11 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         Error::RefConflict { .. } => {
             ("ref-conflict", RACE, "someone else moved it; look again and retry")
         }
+        Error::Exists { .. } => ("exists", REQUEST, "choose another name, or delete it first"),
+        Error::Unanswered { .. } => {
+            ("unanswered", REQUEST, "append its result first, or use --force")
+        }
+        Error::Refused { hint, .. } => ("refused", REQUEST, *hint),
         Error::SymbolicDepth { .. } => {
             ("symbolic-depth", REQUEST, "'sapwood symbolic-ref' shows and sets where each leads")
         }

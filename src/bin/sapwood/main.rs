@@ -8,10 +8,12 @@ mod failure;
 mod open;
 mod output;
 mod plumbing;
+mod porcelain;
 mod progress;
 mod quote;
 mod range;
 mod style;
+mod target;
 
 use std::process::ExitCode;
 

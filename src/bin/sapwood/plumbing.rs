@@ -34,7 +34,11 @@ use crate::failure::Failure;
 pub(crate) const SHORT_DIGITS: usize = 8;
 
 /// Shortens an id to so many digits, or as many more as tell it from all others.
-fn short(snapshot: &dyn Snapshot, id: &Id, digits_min: usize) -> Result<String, Failure> {
+pub(crate) fn short(
+    snapshot: &dyn Snapshot,
+    id: &Id,
+    digits_min: usize,
+) -> Result<String, Failure> {
     let mut digits = digits_min.clamp(4, Id::DIGITS);
     while digits < Id::DIGITS {
         let text = id.short(digits);
@@ -64,7 +68,7 @@ fn is_missing(error: &Error) -> bool {
 }
 
 /// Writes a number of bytes as git's `-H` does.
-fn human(bytes: u64) -> String {
+pub(crate) fn human(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
         return format!("{bytes} bytes");

@@ -6,8 +6,8 @@
 //!
 //! Invariant: no two ref names share a file, also not where the file system folds case or
 //! normalises Unicode. So what is not a lower-case ASCII letter, a digit, or one of ` -_.+=@,` is
-//! written as `%` and two hex digits; what follows `heads/`, `memory/` or `labels/` is one file
-//! name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs that
+//! written as `%` and two hex digits; what follows `heads/`, `memory/`, `labels/`, `records/` or
+//! `attachments/` is one file name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs that
 //! the layout does not know stand under `other/`.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 use crate::store::local::durable::Position;
 use crate::store::local::layout::Layout;
-use crate::store::{RefName, RefValue};
+use crate::store::{NAMED_CLASSES, RefName, RefValue};
 
 /// How many mirror files are kept open.
 const OPEN_MAX: usize = 128;
@@ -153,7 +153,7 @@ impl Mirrors {
             None => name.as_str(),
         };
         match (name.session().is_some(), rest.split_once('/')) {
-            (true, Some((class @ ("heads" | "memory" | "labels"), name))) => {
+            (true, Some((class, name))) if NAMED_CLASSES.contains(&class) => {
                 path.push(class);
                 path.push(encode(name));
             }

@@ -66,12 +66,12 @@ pub(super) fn wrong_kinds_are_refused(store: &dyn Store) {
     let (entry, node) = (message("entry", vec![]), node());
     let blob = NewObject::blob(b"blob".to_vec()).unwrap();
     let objects = [entry.clone(), node.clone(), blob.clone()];
-    let places = ["meta", "tip", "events", "heads/x", "labels/x", "memory/x"];
+    let places = ["meta", "tip", "events", "heads/x", "labels/x", "memory/x", "records/x"];
     for place in places {
         let name = RefName::of_session("s", place).unwrap();
         for object in &objects {
             let right = match place {
-                "meta" | "events" => false,
+                "meta" | "events" | "records/x" => false,
                 "memory/x" => object.id() == node.id(),
                 _ => object.id() == entry.id(),
             };

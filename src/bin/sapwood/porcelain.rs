@@ -1,0 +1,3 @@
+//! The commands that people use: one file each, of the same shape as the plumbing.
+
+pub(crate) mod label;

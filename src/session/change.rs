@@ -1,0 +1,259 @@
+//! One operation on one session, while it is planned: objects, ref moves, what happened.
+//!
+//! A command builds a [`Change`] inside [`Repo::commit`](crate::Repo::commit)'s plan, so all that it
+//! reads is what its transaction follows, and all that it writes happens together.
+//!
+//! Invariants that it keeps, so that no command has to:
+//! - every ref is expected where the snapshot has it;
+//! - `tip` is the end of the transcript's current run, and an event closes that run: its first link
+//!   is the entry that the next run hangs on, and `tip` goes there with it;
+//! - an entry that does not follow `tip` is preceded by an event that says where it does follow.
+
+use std::collections::BTreeMap;
+
+use crate::codec::Value;
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::object::{self, Entry, Event, NewObject, Object, Run, Session};
+use crate::repo::read_event;
+use crate::session::view::{BranchRecord, View};
+use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
+use crate::walk;
+
+/// The event that an append elsewhere makes by itself.
+pub(crate) const MOVE: &str = "move";
+
+/// One operation on one session, while it is planned.
+pub struct Change<'a> {
+    view: View<'a>,
+    /// The metadata, if it changes.
+    meta: Option<Session>,
+    objects: Vec<NewObject>,
+    refs: BTreeMap<RefName, Option<RefValue>>,
+    run: CurrentRun,
+    events: Option<Id>,
+    now_ms: i64,
+}
+
+/// The transcript's current run.
+struct CurrentRun {
+    tip: Option<Id>,
+    /// The entries of it that this change adds.
+    added: u64,
+    /// Whether an event of this change began it, so that it has no others.
+    is_new: bool,
+}
+
+/// Beginning and ending.
+impl<'a> Change<'a> {
+    /// Changes a session that exists.
+    pub fn on(snapshot: &'a dyn Snapshot, session: &str, now_ms: i64) -> Result<Change<'a>> {
+        let view = View::of(snapshot, session)?;
+        Change::new(view, None, now_ms)
+    }
+
+    /// Makes a session, with its active branch unborn.
+    pub fn create(
+        snapshot: &'a dyn Snapshot,
+        session: Session,
+        branch: &str,
+        now_ms: i64,
+    ) -> Result<Change<'a>> {
+        let meta = RefName::of_session(&session.sid, "meta")?;
+        if let Some(found) = snapshot.reference(&meta)? {
+            return Err(Error::RefConflict {
+                name: meta.to_string(),
+                expected: "nothing".to_owned(),
+                found: found.to_string(),
+            });
+        }
+        let view = View::unchecked(snapshot, &session.sid);
+        let head = view.name(&format!("heads/{branch}"))?;
+        let mut change = Change::new(view, Some(session), now_ms)?;
+        change.set("HEAD", Some(RefValue::Symbolic(head)))?;
+        Ok(change)
+    }
+
+    fn new(view: View<'a>, meta: Option<Session>, now_ms: i64) -> Result<Change<'a>> {
+        let (tip, events) = (view.target("tip")?, view.target("events")?);
+        Ok(Change {
+            view,
+            meta,
+            objects: Vec::new(),
+            refs: BTreeMap::new(),
+            run: CurrentRun { tip, added: 0, is_new: false },
+            events,
+            now_ms,
+        })
+    }
+
+    /// Gives the transaction; without an operation it is a plain append.
+    pub fn finish(mut self, operation: Option<Operation>) -> Result<Transaction> {
+        if let Some(meta) = self.meta.take() {
+            let id = self.put(Object::Session(meta))?;
+            self.set("meta", Some(RefValue::Id(id)))?;
+        }
+        self.set("tip", self.run.tip.map(RefValue::Id))?;
+        self.set("events", self.events.map(RefValue::Id))?;
+        let mut refs = Vec::with_capacity(self.refs.len());
+        for (name, new) in self.refs {
+            let expected = match self.view.snapshot.reference(&name)? {
+                Some(value) => Expected::Is(value),
+                None => Expected::Missing,
+            };
+            refs.push(RefUpdate { name, expected, new });
+        }
+        Ok(Transaction { objects: self.objects, refs, operation })
+    }
+}
+
+/// Reading, as it will be.
+impl<'a> Change<'a> {
+    /// Gives the session as it was before.
+    pub fn view(&self) -> &View<'a> {
+        &self.view
+    }
+
+    /// Reads a ref of the session.
+    pub fn reference(&self, rest: &str) -> Result<Option<RefValue>> {
+        let name = self.view.name(rest)?;
+        match self.refs.get(&name) {
+            Some(value) => Ok(value.clone()),
+            None => self.view.snapshot.reference(&name),
+        }
+    }
+
+    /// Gives the entry that a branch points to, if it is born.
+    pub fn branch(&self, name: &str) -> Result<Option<Id>> {
+        match self.reference(&format!("heads/{name}"))? {
+            Some(RefValue::Id(id)) => Ok(Some(id)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Gives the end of the transcript's current run.
+    pub fn tip(&self) -> Option<Id> {
+        self.run.tip
+    }
+
+    /// Gives the metadata, to be changed. Its long strings are links.
+    pub fn meta(&mut self) -> Result<&mut Session> {
+        if self.meta.is_none() {
+            self.meta = Some(self.view.stored_meta()?);
+        }
+        Ok(self.meta.as_mut().expect("it was just set"))
+    }
+}
+
+/// Writing.
+impl Change<'_> {
+    /// Adds an object, its long strings lifted, and gives its id.
+    pub fn put(&mut self, object: Object) -> Result<Id> {
+        object::encode_lifted(object, &mut self.objects)
+    }
+
+    /// Moves a ref of the session; nothing deletes it.
+    pub fn set(&mut self, rest: &str, value: Option<RefValue>) -> Result<()> {
+        let name = self.view.name(rest)?;
+        self.set_ref(name, value);
+        Ok(())
+    }
+
+    /// Moves any ref; nothing deletes it.
+    pub fn set_ref(&mut self, name: RefName, value: Option<RefValue>) {
+        self.refs.insert(name, value);
+    }
+
+    /// Makes this the store's current session.
+    pub fn use_session(&mut self) -> Result<()> {
+        let head = self.view.name("HEAD")?;
+        self.set_ref(RefName::head(), Some(RefValue::Symbolic(head)));
+        Ok(())
+    }
+
+    /// Makes a branch the active one.
+    pub fn use_branch(&mut self, branch: &str) -> Result<()> {
+        let head = self.view.name(&format!("heads/{branch}"))?;
+        self.set("HEAD", Some(RefValue::Symbolic(head)))
+    }
+
+    /// Adds an entry to the end of a branch, and gives its id.
+    pub fn append(&mut self, branch: &str, label: &str, body: Value, time: i64) -> Result<Id> {
+        let parents = self.branch(branch)?.into_iter().collect();
+        self.append_entry(branch, Entry { label: label.to_owned(), time, parents, body, raw: None })
+    }
+
+    /// Adds an entry with parents of its own, makes it the end of a branch, and gives its id.
+    pub fn append_entry(&mut self, branch: &str, entry: Entry) -> Result<Id> {
+        let parent = entry.parents.first().copied();
+        let begun = self.run.tip.is_some() || self.events.is_some();
+        if begun && self.run.tip != parent {
+            let place = |id: Option<Id>| Value::from(id.map(|id| id.to_string()));
+            let body = Value::map([("from", place(self.run.tip)), ("to", place(parent))]);
+            self.happened(MOVE, parent, &[], body)?;
+        }
+        let id = self.put(Object::Entry(entry))?;
+        self.set(&format!("heads/{branch}"), Some(RefValue::Id(id)))?;
+        self.run.tip = Some(id);
+        self.run.added += 1;
+        Ok(id)
+    }
+
+    /// Records an event after which the conversation goes on at `next`.
+    pub fn happened(
+        &mut self,
+        label: &str,
+        next: Option<Id>,
+        links: &[Id],
+        body: Value,
+    ) -> Result<Id> {
+        let runs = match (self.run.tip, self.run_count()?) {
+            (Some(tip), count) if count > 0 => vec![Run { tip, count }],
+            _ => Vec::new(),
+        };
+        let event = Event {
+            label: label.to_owned(),
+            time: self.now_ms,
+            priors: self.events.into_iter().collect(),
+            runs,
+            links: next.into_iter().chain(links.iter().copied()).collect(),
+            body,
+        };
+        let id = self.put(Object::Event(event))?;
+        self.events = Some(id);
+        self.run = CurrentRun { tip: next, added: 0, is_new: true };
+        Ok(id)
+    }
+
+    /// Records an event that leaves the conversation where it is.
+    pub fn noted(&mut self, label: &str, links: &[Id], body: Value) -> Result<Id> {
+        self.happened(label, self.run.tip, links, body)
+    }
+
+    /// Makes a branch, records it, and keeps what is known of it.
+    pub fn create_branch(&mut self, name: &str, record: &BranchRecord) -> Result<()> {
+        if let Some(found) = self.reference(&format!("heads/{name}"))? {
+            return Err(Error::Exists {
+                what: "branch",
+                name: name.to_owned(),
+                at: found.to_string(),
+            });
+        }
+        self.set(&format!("heads/{name}"), record.at.map(RefValue::Id))?;
+        let event = self.noted("branch", &[], record.body(name))?;
+        self.set(&format!("records/{name}"), Some(RefValue::Id(event)))
+    }
+
+    fn run_count(&self) -> Result<u64> {
+        let old = match (self.run.is_new, self.view.target("tip")?) {
+            (false, Some(tip)) => {
+                let snapshot = self.view.snapshot;
+                let event = self.view.target("events")?;
+                let event = event.map(|id| read_event(snapshot, &id)).transpose()?;
+                walk::run_count(snapshot, &tip, event.as_ref())?
+            }
+            _ => 0,
+        };
+        Ok(old + self.run.added)
+    }
+}

@@ -1,0 +1,365 @@
+//! What a model is shown at an entry: the path, read with the rules of each type.
+//!
+//! | entry type | in the context |
+//! | --- | --- |
+//! | message | yes; a tool result joins its call, wherever it hangs |
+//! | model, thinking, config change | state only |
+//! | compaction | the last on the path wins: its summary, then from its first kept entry |
+//! | branch summary, stack summary | in place, as a user message, if not empty |
+//! | custom message, bash execution | yes |
+//! | merge | its summary; the second parent is not walked |
+//! | all else | no |
+//!
+//! The walk goes back from the entry and ends at the first entry that the compaction keeps, so a
+//! compacted session costs what is kept of it, not what it ever said.
+
+use std::collections::HashSet;
+
+use crate::codec::Value;
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::object::Entry;
+use crate::repo::{read_entry, restored};
+use crate::session::message::{Block, Call, MESSAGE_LABELS, Message};
+use crate::store::Snapshot;
+use crate::walk;
+
+/// The types of entries that say which model is in force, or how much it is to think.
+const STATE_LABELS: [&str; 4] =
+    ["model_change", "thinking_level_change", "config_change", "compaction"];
+
+/// What a model is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The messages, oldest first.
+    pub messages: Vec<Shown>,
+    /// The model in force.
+    pub model: Option<String>,
+    /// Who serves it.
+    pub provider: Option<String>,
+    /// How much it is to think.
+    pub thinking: Option<String>,
+    /// Calls that nothing answered, in order.
+    pub dangling: Vec<Dangling>,
+}
+
+/// One message of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The entry it is made of.
+    pub entry: Id,
+    /// The entry's type.
+    pub label: String,
+    /// The entry's time.
+    pub time: i64,
+    /// What is shown.
+    pub message: Message,
+}
+
+/// A call that nothing answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dangling {
+    /// The entry that calls.
+    pub entry: Id,
+    /// The call.
+    pub call: Call,
+}
+
+/// Builds the context at an entry.
+///
+/// `session`, if given, is where results of tools are looked for that hang beside the path.
+pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result<Context> {
+    let mut reader = Reader::new(snapshot);
+    for id in walk::path(snapshot, at) {
+        if !reader.visit(id?)? {
+            break;
+        }
+    }
+    let mut context = reader.finish();
+    if let Some(session) = session {
+        join_strays(snapshot, session, &mut context)?;
+    }
+    context.dangling = dangling(&context.messages);
+    Ok(context)
+}
+
+/// Lists the calls at the end of a path that nothing on it answers.
+pub fn unanswered(snapshot: &dyn Snapshot, at: Id) -> Result<Vec<Dangling>> {
+    let mut shown = Vec::new();
+    for id in walk::path(snapshot, at) {
+        let id = id?;
+        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+        if !MESSAGE_LABELS.contains(&&*topology.label) {
+            continue;
+        }
+        let entry = restored_entry(snapshot, &id)?;
+        let Some(message) = Message::read(&entry.label, &entry.body) else {
+            continue;
+        };
+        if message.calls().next().is_none() && message.answers().next().is_none() {
+            break;
+        }
+        shown.push(Shown { entry: id, label: entry.label, time: entry.time, message });
+    }
+    shown.reverse();
+    Ok(dangling(&shown))
+}
+
+/// Refuses to cut a conversation between a tool call and its result.
+pub fn check_answered(snapshot: &dyn Snapshot, at: Id) -> Result<()> {
+    let dangling = unanswered(snapshot, at)?;
+    let Some(first) = dangling.first() else {
+        return Ok(());
+    };
+    let calls = dangling.iter().map(|open| format!("{} ({})", open.call.name, open.call.id));
+    Err(Error::Unanswered { entry: first.entry, calls: calls.collect() })
+}
+
+/// Reads an entry with its long strings put back.
+pub fn restored_entry(snapshot: &dyn Snapshot, id: &Id) -> Result<Entry> {
+    let mut entry = read_entry(snapshot, id)?;
+    restored(snapshot, &mut entry.body)?;
+    Ok(entry)
+}
+
+/// Reads a path backwards.
+struct Reader<'a> {
+    snapshot: &'a dyn Snapshot,
+    /// Newest first.
+    shown: Vec<Shown>,
+    /// The newest compaction, once it is met.
+    compaction: Option<Compaction>,
+    model: Option<String>,
+    provider: Option<String>,
+    thinking: Option<String>,
+}
+
+struct Compaction {
+    summary: Option<Shown>,
+    /// The first entry that is kept; `None` once it is met, or if there is none.
+    kept: Option<Kept>,
+    /// How many were shown before the compaction was met.
+    newer: usize,
+}
+
+/// How a compaction names the first entry that it keeps.
+enum Kept {
+    /// By its id; it lies that deep.
+    Id(Id, u64),
+    /// By the id it had in the program that it came from.
+    Foreign(String),
+}
+
+impl<'a> Reader<'a> {
+    fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
+        Reader {
+            snapshot,
+            shown: Vec::new(),
+            compaction: None,
+            model: None,
+            provider: None,
+            thinking: None,
+        }
+    }
+
+    /// Reads one entry, and says whether to go on.
+    fn visit(&mut self, id: Id) -> Result<bool> {
+        let topology = self.snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+        let is_shown = match &self.compaction {
+            None => true,
+            Some(cut) => cut.kept.is_some(),
+        };
+        if !is_shown && self.is_state_known() {
+            return Ok(false);
+        }
+        let label = &*topology.label;
+        let says_state = STATE_LABELS.contains(&label) || MESSAGE_LABELS.contains(&label);
+        if is_shown || says_state && !self.is_state_known() {
+            let entry = restored_entry(self.snapshot, &id)?;
+            self.learn(&entry);
+            if is_shown {
+                let is_first_kept = self.is_first_kept(&id, topology.depth, &entry.body);
+                self.show(id, entry)?;
+                if let (true, Some(cut)) = (is_first_kept, &mut self.compaction) {
+                    cut.kept = None;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Says whether nothing before this entry is kept.
+    fn is_first_kept(&mut self, id: &Id, depth: u64, body: &Value) -> bool {
+        let Some(Compaction { kept: Some(kept), newer, .. }) = &self.compaction else {
+            return false;
+        };
+        match kept {
+            Kept::Id(first, _) if first == id => true,
+            Kept::Id(_, first_depth) if depth <= *first_depth => {
+                // It is not on this path, so nothing is kept.
+                self.shown.truncate(*newer);
+                true
+            }
+            Kept::Id(..) => false,
+            Kept::Foreign(first) => {
+                let own = ["id", "uuid"].iter().find_map(|key| body.get(key)?.as_text());
+                own == Some(first)
+            }
+        }
+    }
+
+    fn is_state_known(&self) -> bool {
+        self.model.is_some() && self.thinking.is_some()
+    }
+
+    /// Takes what an entry says of model and thinking, where nothing newer did.
+    fn learn(&mut self, entry: &Entry) {
+        let body = &entry.body;
+        let text = |value: &Value, keys: &[&str]| {
+            let found = keys.iter().find_map(|key| value.get(key)).and_then(Value::as_text);
+            found.map(str::to_owned)
+        };
+        let mut model = text(body, &["model", "modelId"]);
+        let mut provider = text(body, &["provider"]);
+        let mut thinking = text(body, &["thinking", "thinkingLevel"]);
+        match entry.label.as_str() {
+            "model_change" | "thinking_level_change" => {}
+            "config_change" => {
+                let endpoint = body.get("endpoint").unwrap_or(&Value::Null);
+                model = model.or_else(|| text(endpoint, &["model"]));
+                provider = provider.or_else(|| text(endpoint, &["provider"]));
+            }
+            "compaction" => {
+                let state = body.get("state").unwrap_or(&Value::Null);
+                model = text(state, &["model"]);
+                provider = text(state, &["provider"]);
+                thinking = text(state, &["thinking"]);
+            }
+            label => match Message::read(label, body) {
+                Some(message) if message.role == "assistant" => {
+                    (model, provider, thinking) = (message.model, message.provider, None);
+                }
+                _ => return,
+            },
+        }
+        if self.model.is_none() && model.is_some() {
+            (self.model, self.provider) = (model, provider);
+        }
+        self.thinking = self.thinking.take().or(thinking);
+    }
+
+    /// Shows an entry as its type demands.
+    fn show(&mut self, id: Id, entry: Entry) -> Result<()> {
+        let said = |key: &str| entry.body.get(key).and_then(Value::as_text).unwrap_or_default();
+        let message = match entry.label.as_str() {
+            "compaction" => {
+                if self.compaction.is_none() {
+                    let summary = said_by_user(said("summary"));
+                    self.compaction = Some(Compaction {
+                        summary: summary.map(|message| shown(id, &entry, message)),
+                        kept: self.first_kept(&entry.body)?,
+                        newer: self.shown.len(),
+                    });
+                }
+                None
+            }
+            "branch_summary" | "stack_summary" | "merge" => said_by_user(said("summary")),
+            "custom_message" | "bash_execution" => Some(Message::of(&entry.label, &entry.body)),
+            label => Message::read(label, &entry.body),
+        };
+        self.shown.extend(message.map(|message| shown(id, &entry, message)));
+        Ok(())
+    }
+
+    fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
+        let keys = ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
+        Ok(match keys.iter().find_map(|key| body.get(key)) {
+            Some(Value::Link(id)) => {
+                let topology = self.snapshot.topology(id)?;
+                topology.map(|found| Kept::Id(*id, found.depth))
+            }
+            Some(Value::Text(foreign)) => Some(Kept::Foreign(foreign.clone())),
+            _ => None,
+        })
+    }
+
+    fn finish(mut self) -> Context {
+        if let Some(Compaction { kept: Some(_), newer, .. }) = &self.compaction {
+            // The whole path was read, and it was not there.
+            self.shown.truncate(*newer);
+        }
+        let mut messages: Vec<Shown> =
+            self.compaction.and_then(|cut| cut.summary).into_iter().collect();
+        messages.extend(self.shown.into_iter().rev());
+        Context {
+            messages,
+            model: self.model,
+            provider: self.provider,
+            thinking: self.thinking,
+            dangling: Vec::new(),
+        }
+    }
+}
+
+fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
+    Shown { entry: id, label: entry.label.clone(), time: entry.time, message }
+}
+
+/// Makes a message of a text in the user's name, unless it is empty.
+fn said_by_user(text: &str) -> Option<Message> {
+    let blocks = vec![Block::Text(text.to_owned())];
+    let message = Message { role: "user".to_owned(), blocks, ..Message::default() };
+    Some(message).filter(|_| !text.trim().is_empty())
+}
+
+/// Puts results beside their calls that hang elsewhere in the session.
+fn join_strays(snapshot: &dyn Snapshot, session: &str, context: &mut Context) -> Result<()> {
+    let open: HashSet<String> =
+        dangling(&context.messages).into_iter().map(|open| open.call.id).collect();
+    let Some(first) = context
+        .messages
+        .iter()
+        .position(|shown| shown.message.calls().any(|call| open.contains(&call.id)))
+    else {
+        return Ok(());
+    };
+    let mut near: HashSet<Id> = context.messages[first..].iter().map(|shown| shown.entry).collect();
+    let transcript = walk::transcript(snapshot, session)?;
+    let begin = context.messages[first].entry;
+    for id in transcript.into_iter().skip_while(|id| *id != begin) {
+        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+        let hangs_near = topology.parents.first().is_some_and(|parent| near.contains(parent));
+        if !hangs_near || !near.insert(id) {
+            continue;
+        }
+        let entry = restored_entry(snapshot, &id)?;
+        let Some(message) = Message::read(&entry.label, &entry.body) else {
+            continue;
+        };
+        let call = message.answers().map(|answer| &answer.call).find(|call| open.contains(*call));
+        let Some(call) = call.cloned() else {
+            continue;
+        };
+        let place = context
+            .messages
+            .iter()
+            .position(|shown| shown.message.calls().any(|found| found.id == call));
+        let place = place.map_or(context.messages.len(), |at| at + 1);
+        let answers = context.messages[place..].iter();
+        let answers = answers.take_while(|shown| shown.message.answers().next().is_some()).count();
+        context.messages.insert(place + answers, shown(id, &entry, message));
+    }
+    Ok(())
+}
+
+/// Lists the calls that nothing answers, in order.
+fn dangling(messages: &[Shown]) -> Vec<Dangling> {
+    let answers = messages.iter().flat_map(|shown| shown.message.answers());
+    let answered: HashSet<&str> = answers.map(|answer| answer.call.as_str()).collect();
+    let mut found = Vec::new();
+    for shown in messages {
+        let open = shown.message.calls().filter(|call| !answered.contains(call.id.as_str()));
+        found.extend(open.map(|call| Dangling { entry: shown.entry, call: call.clone() }));
+    }
+    found
+}
