@@ -8,7 +8,7 @@
 //! - the entries after the last event up to `tip` are one stretch of one path: the current run.
 //!   An event's first link is the entry that the run after it hangs on.
 //!
-//! What people do with sessions, one verb a file, is in [`crate::ops`]; here is what the verbs share.
+//! What people do with sessions, one verb a file, is in `ops`; here is what the verbs share.
 
 mod append;
 mod change;

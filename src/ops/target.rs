@@ -1,7 +1,7 @@
 //! Where a verb writes: `-s SESSION`, `-b BRANCH`, `--parent REV`.
 //!
 //! Found once, before the transaction; from then on names do not move with HEAD. `--parent` is also
-//! what the branch must end in: who was outrun by somebody else learns of it and nothing is written.
+//! what the branch must end in: who was outrun learns of it, and nothing is written.
 
 use crate::error::{Error, Result};
 use crate::id::Id;

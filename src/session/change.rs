@@ -1,6 +1,6 @@
 //! One operation on one session, while it is planned: objects, ref moves, what happened.
 //!
-//! A command builds a [`Change`] inside [`Repo::commit`](crate::Repo::commit)'s plan, so all that it
+//! A command builds a [`Change`] inside the plan of a [commit](crate::Repo::commit), so all that it
 //! reads is what its transaction follows, and all that it writes happens together.
 //!
 //! Invariants that it keeps, so that no command has to:

@@ -6,9 +6,9 @@
 //!
 //! Invariant: no two ref names share a file, also not where the file system folds case or
 //! normalises Unicode. So what is not a lower-case ASCII letter, a digit, or one of ` -_.+=@,` is
-//! written as `%` and two hex digits; what follows `heads/`, `memory/`, `labels/`, `records/` or
-//! `attachments/` is one file name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs that
-//! the layout does not know stand under `other/`.
+//! written as `%` and two hex digits; what follows `heads/` or another of the named classes is one
+//! file name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs
+//! that the layout does not know stand under `other/`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
