@@ -69,6 +69,24 @@ impl Session {
     /// The kind of a session.
     pub const KIND: Kind = Kind::Session;
 
+    /// The metadata of a session of which only id and time are known.
+    pub fn new(sid: String, time: i64) -> Session {
+        Session {
+            sid,
+            time,
+            name: None,
+            cwd: None,
+            provider: None,
+            model: None,
+            status: None,
+            dialect: None,
+            source: None,
+            fork: None,
+            branches: Vec::new(),
+            meta: Value::Null,
+        }
+    }
+
     /// Encodes and hashes the session, whose long strings must have been lifted.
     pub fn encode(&self) -> Result<NewObject> {
         self.check()?;

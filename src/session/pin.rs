@@ -1,6 +1,5 @@
 //! Fixing, once, which session and branch a program writes to.
 
-use crate::codec::Value;
 use crate::error::Result;
 use crate::object::{NewObject, Session};
 use crate::repo::{Place, Repo, head_branch, named_session};
@@ -139,21 +138,7 @@ impl Request<'_> {
     }
 
     fn metadata(&self, sid: &str) -> Result<NewObject> {
-        let session = Session {
-            sid: sid.to_owned(),
-            time: self.now_ms,
-            name: None,
-            cwd: None,
-            provider: None,
-            model: None,
-            status: None,
-            dialect: None,
-            source: None,
-            fork: None,
-            branches: Vec::new(),
-            meta: Value::Null,
-        };
-        session.encode()
+        Session::new(sid.to_owned(), self.now_ms).encode()
     }
 }
 

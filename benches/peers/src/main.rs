@@ -39,6 +39,7 @@ const WORKLOADS: &[Workload] = &[
     ("walk", workload::walk::run),
     ("get", workload::get::run),
     ("open", workload::open::run),
+    ("commands", workload::commands::run),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,174 @@
+//! What a person waits for: whole commands, from starting the process to its end.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use sapwood::codec::json;
+use sapwood::object::Session;
+use sapwood::session::Change;
+use sapwood::store::Store;
+use sapwood::{Durability, Repo};
+
+use crate::Result;
+use crate::measure::{Bar, Round, Section, timed};
+use crate::options::Options;
+use crate::peer::library;
+use crate::sample;
+
+const MESSAGE_BYTES: usize = 700;
+/// How many entries before the end the compaction keeps.
+const KEPT: &str = "20";
+
+/// Measures commands on a long session, and the list of many sessions.
+pub fn run(options: &Options) -> Result<Vec<Section>> {
+    let depth = options.count(100_000, 5_000);
+    let dir = options.fresh("commands")?;
+    let (long, short) = (dir.join("long"), dir.join("short"));
+    for (store, count) in [(&long, depth), (&short, 10)] {
+        let mut lines = (0..count).map(|number| sample::message(0, number, MESSAGE_BYTES));
+        library::build(store, &mut lines)?;
+    }
+    let reading = reading(options, &long, depth)?;
+    let moving = moving(options, &long, &short, depth)?;
+    Ok(vec![reading, moving, listing(options, &dir.join("many"))?])
+}
+
+fn reading(options: &Options, store: &Path, depth: usize) -> Result<Section> {
+    call(options, store, &["compact", "--keep", KEPT, "--summary", "What came before."])?;
+    let commands: [&[&str]; 5] =
+        [&["log", "-n", "20"], &["show", "HEAD"], &["context"], &["status"], &["--version"]];
+    let names = ["log -n 20", "show HEAD", "context, compacted", "status", "--version"];
+    let mut section = Section::new("Commands on a long session", "run", &names);
+    section.about = format!(
+        "A session of {depth} messages of {MESSAGE_BYTES} bytes, of which a compaction near the \
+         end keeps {KEPT}. The last row is what starting any process takes."
+    );
+    let times = options.count(20, 5);
+    section.interleave(options.rounds, &mut |contestant, _| {
+        repeat(times, || call(options, store, commands[contestant]))
+    })?;
+    for row in 0..3 {
+        limit_ms(&mut section, row, 10.0);
+    }
+    Ok(section)
+}
+
+fn moving(options: &Options, long: &Path, short: &Path, depth: usize) -> Result<Section> {
+    let deep = |verb: &str| format!("{verb}, {depth} deep");
+    let flat = |verb: &str| format!("{verb}, 10 deep");
+    let verbs = ["switch", "branch", "fork"];
+    let names: Vec<String> = verbs.iter().flat_map(|verb| [deep(verb), flat(verb)]).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut section = Section::new("Switch, branch and fork, by depth", "run", &names);
+    section.about =
+        "The same command at the end of a long path and of a short one, durably.".into();
+    for store in [long, short] {
+        call(options, store, &["branch", "other"])?;
+    }
+    let times = options.count(20, 4);
+    let mut number = 0;
+    section.interleave(options.rounds, &mut |contestant, _| {
+        let store = if contestant % 2 == 0 { long } else { short };
+        repeat(times, || {
+            number += 1;
+            let name = format!("b{number}");
+            match contestant / 2 {
+                0 => {
+                    let elapsed = call(options, store, &["switch", "other"])?;
+                    call(options, store, &["switch", "main"])?;
+                    Ok(elapsed)
+                }
+                1 => call(options, store, &["branch", &name]),
+                _ => call(options, store, &["fork", "--no-use"]),
+            }
+        })
+    })?;
+    for (place, verb) in verbs.into_iter().enumerate() {
+        section.bars.push(Bar {
+            text: format!("{verb} takes the same time: {depth} deep / 10 deep"),
+            found: section.ratio(2 * place, 2 * place + 1),
+            limit: 1.25,
+        });
+        limit_ms(&mut section, 2 * place, 10.0);
+    }
+    Ok(section)
+}
+
+fn listing(options: &Options, dir: &Path) -> Result<Section> {
+    let count = options.count(10_000, 1_000);
+    build_many(dir, count)?;
+    let mut section = Section::new("List many sessions", "run", &["sessions", "sessions --json"]);
+    section.about = format!("A store of {count} sessions with 5 messages each.");
+    let times = options.count(5, 3);
+    section.interleave(options.rounds, &mut |contestant, _| {
+        let flags: &[&str] = if contestant == 0 { &["sessions"] } else { &["sessions", "--json"] };
+        repeat(times, || call(options, dir, flags))
+    })?;
+    limit_ms(&mut section, 0, 100.0);
+    Ok(section)
+}
+
+/// Makes a store of many small sessions.
+fn build_many(dir: &Path, count: usize) -> Result<()> {
+    let store = library::init(dir)?;
+    let repo = Repo::on(store.clone());
+    for number in 0..count {
+        let sid = format!("session-{number:05}");
+        repo.commit(Durability::Relaxed, &mut |snapshot| {
+            let meta = Session {
+                name: Some(format!("work {number}")),
+                cwd: Some(format!("/home/ada/project-{}", number % 50)),
+                ..Session::new(sid.clone(), number as i64)
+            };
+            let mut change = Change::create(snapshot, meta, "main", number as i64)?;
+            for line in 0..5 {
+                let line = sample::message(number, line, MESSAGE_BYTES);
+                change.append("main", "message", json::parse(line.as_bytes())?, number as i64)?;
+            }
+            change.use_session()?;
+            change.finish(None)
+        })?;
+    }
+    store.sync()?;
+    store.pack_refs()?;
+    Ok(())
+}
+
+fn repeat(times: usize, mut run: impl FnMut() -> Result<Duration>) -> Result<Round> {
+    let found: Result<Vec<Duration>> = (0..times).map(|_| run()).collect();
+    Ok(Round::of(&found?))
+}
+
+/// Runs a command on a store and gives the time it took.
+fn call(options: &Options, store: &Path, arguments: &[&str]) -> Result<Duration> {
+    let mut command = Command::new(&options.sapwood);
+    command.arg("--store").arg(store).args(arguments);
+    let (elapsed, output) = timed(|| Ok(command.output()?))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {said}", arguments.join(" ")).into());
+    }
+    Ok(elapsed)
+}
+
+fn limit_ms(section: &mut Section, row: usize, limit: f64) {
+    let row = &section.rows[row];
+    let text = format!("{} in {limit} ms or less: milliseconds", row.name);
+    section.bars.push(Bar { text, found: row.median() / 1e6, limit });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_sessions_are_built() {
+        let dir = std::env::temp_dir().join(format!("sapwood-many-{}", std::process::id()));
+        build_many(&dir, 3).unwrap();
+        let store = library::open(&dir, Default::default()).unwrap();
+        let snapshot = store.snapshot().unwrap();
+        assert_eq!(sapwood::session::transcript(&*snapshot, "session-00002").unwrap().len(), 5);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
