@@ -63,6 +63,7 @@ fn is_missing(error: &Error) -> bool {
         Error::RevisionUnknown { .. }
             | Error::ObjectMissing { .. }
             | Error::InvalidName { .. }
+            | Error::SymbolicDepth { .. }
             | Error::TooLarge { .. }
     )
 }
