@@ -18,10 +18,7 @@ use crate::object::{self, Entry, Event, NewObject, Object, Run, Session};
 use crate::repo::read_event;
 use crate::session::view::{BranchRecord, View};
 use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
-use crate::walk;
-
-/// The event that an append elsewhere makes by itself.
-pub(crate) const MOVE: &str = "move";
+use crate::walk::{self, MOVE};
 
 /// One operation on one session, while it is planned.
 pub struct Change<'a> {
