@@ -237,7 +237,12 @@ impl Change<'_> {
             });
         }
         self.set(&format!("heads/{name}"), record.at.map(RefValue::Id))?;
-        let event = self.noted("branch", &[], record.body(name))?;
+        self.record_branch("branch", name, record)
+    }
+
+    /// Records what is known of a branch from now on, in an event.
+    pub fn record_branch(&mut self, label: &str, name: &str, record: &BranchRecord) -> Result<()> {
+        let event = self.noted(label, &[], record.body(name))?;
         self.set(&format!("records/{name}"), Some(RefValue::Id(event)))
     }
 
