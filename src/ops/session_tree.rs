@@ -39,10 +39,8 @@ pub fn session_tree(snapshot: &dyn Snapshot) -> Result<Vec<SessionNode>> {
     headers.sort_by(|one, other| (one.time, &one.sid).cmp(&(other.time, &other.sid)));
     let places: HashMap<String, usize> =
         headers.iter().enumerate().map(|(place, header)| (header.sid.clone(), place)).collect();
-    let parents: Vec<Option<usize>> = headers
-        .iter()
-        .map(|header| places.get(&header.fork.as_ref()?.session).copied())
-        .collect();
+    let parents: Vec<Option<usize>> =
+        headers.iter().map(|header| places.get(&header.fork.as_ref()?.session).copied()).collect();
     let mut nodes: Vec<SessionNode> = Vec::with_capacity(headers.len());
     for (place, header) in headers.into_iter().enumerate() {
         let parent = parents[place].filter(|_| leads_to_root(&parents, place));

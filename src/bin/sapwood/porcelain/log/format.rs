@@ -71,12 +71,7 @@ impl Format {
 }
 
 /// Gives what stands in the place of a placeholder; nothing where nothing is known.
-fn filled(
-    place: char,
-    reader: &Reader,
-    names: &Names,
-    logged: &Logged,
-) -> Result<String, Failure> {
+fn filled(place: char, reader: &Reader, names: &Names, logged: &Logged) -> Result<String, Failure> {
     let Logged { id, entry, words } = logged;
     let message = words.message.as_ref();
     Ok(match place {
@@ -84,7 +79,8 @@ fn filled(
         'h' => reader.short(id)?,
         'P' => entry.parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
         'p' => {
-            let short: Result<Vec<_>, _> = entry.parents.iter().map(|id| reader.short(id)).collect();
+            let short: Result<Vec<_>, _> =
+                entry.parents.iter().map(|id| reader.short(id)).collect();
             short?.join(" ")
         }
         'r' => words.who.clone(),

@@ -129,27 +129,23 @@ mod tests {
 
     #[test]
     fn forks_join_above_the_entry_they_share() {
-        let forked: [(&str, &[&str]); 4] = [("c", &["b"]), ("b", &["a"]), ("d", &["a"]), ("a", &[])];
+        let forked: [(&str, &[&str]); 4] =
+            [("c", &["b"]), ("b", &["a"]), ("d", &["a"]), ("a", &[])];
         assert_eq!(draw(&forked), "○ c\n○ b\n│ ○ d\n├─╯\n○ a");
     }
 
     #[test]
     fn three_lines_cross_and_free_columns_are_used_again() {
-        let entries: [(&str, &[&str]); 6] = [
-            ("x", &["a"]),
-            ("y", &["b"]),
-            ("z", &["a"]),
-            ("a", &["b"]),
-            ("w", &["b"]),
-            ("b", &[]),
-        ];
+        let entries: [(&str, &[&str]); 6] =
+            [("x", &["a"]), ("y", &["b"]), ("z", &["a"]), ("a", &["b"]), ("w", &["b"]), ("b", &[])];
         let expected = "○ x\n│ ○ y\n│ │ ○ z\n├─┼─╯\n○ │ a\n│ │ ○ w\n├─╯ │\n├───╯\n○ b";
         assert_eq!(draw(&entries), expected);
     }
 
     #[test]
     fn a_merge_parts_below() {
-        let merged: [(&str, &[&str]); 4] = [("m", &["a", "b"]), ("a", &["r"]), ("b", &["r"]), ("r", &[])];
+        let merged: [(&str, &[&str]); 4] =
+            [("m", &["a", "b"]), ("a", &["r"]), ("b", &["r"]), ("r", &[])];
         assert_eq!(draw(&merged), "○ m\n├─╮\n○ │ a\n│ ○ b\n├─╯\n○ r");
     }
 }
