@@ -80,7 +80,7 @@ pub(crate) fn fields(names: &Names, logged: &Logged) -> Vec<(&'static str, Value
             ];
             fields.extend(known.into_iter().filter(|(_, value)| !value.is_null()));
         }
-        None => fields.push(("body", entry.body.clone())),
+        None => fields.push(("body", plain(&entry.body))),
     }
     let texts = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
     let named = [("branches", names.branches(id)), ("labels", names.labels(id))];
@@ -93,5 +93,17 @@ pub(crate) fn fields(names: &Names, logged: &Logged) -> Vec<(&'static str, Value
 pub(crate) fn content(body: &Value) -> Value {
     let payload = body.get("message").filter(|inner| inner.as_map().is_some()).unwrap_or(body);
     let content = payload.get("content").or_else(|| payload.get("text"));
-    content.cloned().unwrap_or(Value::Null)
+    content.map_or(Value::Null, plain)
+}
+
+/// Gives a value with its links as the ids they are.
+pub(crate) fn plain(value: &Value) -> Value {
+    match value {
+        Value::Link(id) => Value::Text(id.to_string()),
+        Value::List(items) => Value::List(items.iter().map(plain).collect()),
+        Value::Map(pairs) => {
+            Value::Map(pairs.iter().map(|(key, value)| (key.clone(), plain(value))).collect())
+        }
+        other => other.clone(),
+    }
 }

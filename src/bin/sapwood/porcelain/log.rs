@@ -208,8 +208,9 @@ impl Printer<'_> {
                     let margin = if place == 0 { &drawn.at } else { &drawn.below };
                     context.output.item(format!("{margin} {text}").trim_end())?;
                 }
-                if !self.args.oneline && self.args.format.is_none() && !drawn.below.is_empty() {
-                    context.output.item(drawn.below.trim_end())?;
+                let below = drawn.below.trim_end();
+                if !self.args.oneline && self.args.format.is_none() && !below.is_empty() {
+                    context.output.item(below)?;
                 }
             }
             for line in &drawn.after {

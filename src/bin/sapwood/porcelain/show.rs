@@ -100,7 +100,7 @@ fn show_entry(
         let mut fields = render::fields(names, logged);
         fields.insert(0, ("kind", "entry".into()));
         if words.message.is_some() {
-            fields.push(("body", entry.body.clone()));
+            fields.push(("body", render::plain(&entry.body)));
         }
         return context.output.fields(fields);
     }
@@ -244,7 +244,11 @@ pub(super) fn header(session: &Session) -> Vec<(&'static str, Value)> {
 /// Prints an object as JSON, all its fields under `content`.
 fn plain(context: &mut Context, kind: &str, id: Id, object: Object) -> Result<(), Failure> {
     let id = id.to_string().into();
-    context.output.record([("kind", kind.into()), ("id", id), ("content", object.to_value())])
+    context.output.record([
+        ("kind", kind.into()),
+        ("id", id),
+        ("content", render::plain(&object.to_value())),
+    ])
 }
 
 fn head(context: &mut Context, kind: &str, id: &Id, decoration: &str) -> Result<(), Failure> {

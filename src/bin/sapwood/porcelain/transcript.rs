@@ -131,7 +131,7 @@ fn print_entry(context: &mut Context, reader: &Reader, turn: u64, id: Id) -> Res
         record.push(("role", message.role.as_str().into()));
         record.push(("content", render::content(&entry.body)));
     } else {
-        record.push(("content", entry.body.clone()));
+        record.push(("content", render::plain(&entry.body)));
     }
     record.extend(named(&entry.label, id, entry.time));
     record.retain(|(_, value)| !value.is_null());
@@ -160,13 +160,13 @@ fn print_event(
     let phase = event.body.get("phase").cloned().unwrap_or_else(|| phase.into());
     let mut record = vec![("turn", output::count(turn)), ("phase", phase)];
     for key in ["from", "to"] {
-        record.extend(event.body.get(key).map(|value| (key, value.clone())));
+        record.extend(event.body.get(key).map(|value| (key, render::plain(value))));
     }
     let rest = event.body.as_map().unwrap_or_default().iter();
     let rest: Vec<(String, Value)> =
         rest.filter(|(key, _)| !["from", "to", "phase"].contains(&key.as_str())).cloned().collect();
     if !rest.is_empty() {
-        record.push(("content", Value::Map(rest)));
+        record.push(("content", render::plain(&Value::Map(rest))));
     }
     record.extend(named(&event.label, id, event.time));
     context.output.fields(record)
