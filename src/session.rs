@@ -13,9 +13,11 @@
 mod append;
 mod change;
 mod context;
+mod forest;
 mod message;
 mod pin;
 mod view;
+mod words;
 
 use std::io;
 
@@ -25,9 +27,11 @@ pub use crate::walk::transcript;
 pub use append::append;
 pub use change::Change;
 pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
+pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, pin};
 pub use view::{BranchRecord, View};
+pub use words::{Words, fields};
 
 /// How many characters the id of a new session has.
 pub const ID_CHARACTERS: usize = 12;

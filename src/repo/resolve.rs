@@ -19,7 +19,7 @@ use crate::walk;
 /// How many candidates an ambiguous prefix lists.
 const CANDIDATES_MAX: usize = 10;
 
-/// The types of entries that `msg:N` and `turn:N` count.
+/// The types of entries that `msg:N` counts.
 const MESSAGE_LABELS: [&str; 3] = ["message", "user", "assistant"];
 
 /// Both ends of a range, found.
@@ -211,23 +211,8 @@ impl<'a> Resolver<'a> {
     fn message(&self, text: &str, number: u64) -> Result<Id> {
         let head = self.target(text, &self.head(text)?)?;
         let path: Result<Vec<Id>> = walk::path(self.snapshot, head).collect();
-        self.nth_message(text, number, path?.into_iter().rev())
-    }
-
-    fn turn(&self, text: &str, number: u64) -> Result<Id> {
-        let session = self.current_session(text)?;
-        let transcript = walk::transcript(self.snapshot, &session)?;
-        self.nth_message(text, number, transcript.into_iter())
-    }
-
-    fn nth_message(
-        &self,
-        text: &str,
-        number: u64,
-        entries: impl Iterator<Item = Id>,
-    ) -> Result<Id> {
         let mut count = 0;
-        for id in entries {
+        for id in path?.into_iter().rev() {
             let topology = self.snapshot.topology(&id)?;
             let topology = topology.ok_or(Error::ObjectMissing { id })?;
             count += u64::from(MESSAGE_LABELS.contains(&&*topology.label));
@@ -236,6 +221,25 @@ impl<'a> Resolver<'a> {
             }
         }
         Err(unknown(text, format!("there are {count} messages")))
+    }
+
+    fn turn(&self, text: &str, number: u64) -> Result<Id> {
+        let session = self.current_session(text)?;
+        let mut items = walk::transcript_items(self.snapshot, &session)?;
+        items.skip_turns(number.saturating_sub(1))?;
+        for item in items {
+            match item? {
+                (turn, walk::Item::Entry(id)) if turn == number => return Ok(id),
+                (turn, walk::Item::Event(id, event))
+                    if turn == number && event.label != walk::MOVE =>
+                {
+                    return Ok(id);
+                }
+                _ => {}
+            }
+        }
+        let count = walk::turn_count(self.snapshot, &session)?;
+        Err(unknown(text, format!("there are {count} turns")))
     }
 
     /// Finds the newest entry of the session with a foreign id, the transcript's first.

@@ -18,10 +18,7 @@ use crate::object::{self, Entry, Event, NewObject, Object, Run, Session};
 use crate::repo::read_event;
 use crate::session::view::{BranchRecord, View};
 use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
-use crate::walk;
-
-/// The event that an append elsewhere makes by itself.
-pub(crate) const MOVE: &str = "move";
+use crate::walk::{self, MOVE};
 
 /// One operation on one session, while it is planned.
 pub struct Change<'a> {
@@ -240,7 +237,12 @@ impl Change<'_> {
             });
         }
         self.set(&format!("heads/{name}"), record.at.map(RefValue::Id))?;
-        let event = self.noted("branch", &[], record.body(name))?;
+        self.record_branch("branch", name, record)
+    }
+
+    /// Records what is known of a branch from now on, in an event.
+    pub fn record_branch(&mut self, label: &str, name: &str, record: &BranchRecord) -> Result<()> {
+        let event = self.noted(label, &[], record.body(name))?;
         self.set(&format!("records/{name}"), Some(RefValue::Id(event)))
     }
 

@@ -16,20 +16,151 @@ use crate::walk::{circle, path, topology};
 /// How far back the begin of a run is looked for step by step.
 const SHORT_RUN: usize = 16;
 
+/// The event that an append elsewhere makes by itself. It is no turn.
+pub const MOVE: &str = "move";
+
 /// Lists everything a session ever said, oldest first.
 pub fn transcript(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Id>> {
-    let events = events(snapshot, session)?;
     let mut entries = Vec::new();
-    for (_, event) in &events {
-        for run in &event.runs {
-            read_run(snapshot, run, &mut entries)?;
+    for piece in pieces(snapshot, session)? {
+        if let Piece::Run(run) = piece {
+            read_run(snapshot, &run, &mut entries)?;
         }
     }
+    Ok(entries)
+}
+
+/// Gives everything that a session said and that happened to it, oldest first, run by run.
+pub fn transcript_items<'a>(snapshot: &'a dyn Snapshot, session: &str) -> Result<Items<'a>> {
+    let pieces = pieces(snapshot, session)?.into_iter();
+    Ok(Items { snapshot, pieces, run: Vec::new().into_iter(), turn: 0 })
+}
+
+/// Lists the ends of the runs of a transcript, oldest first: all that it said hangs on them.
+pub fn run_tips(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Id>> {
+    let tips = pieces(snapshot, session)?.into_iter().filter_map(|piece| match piece {
+        Piece::Run(run) => Some(run.tip),
+        Piece::Event(..) => None,
+    });
+    Ok(tips.collect())
+}
+
+/// Counts the turns of a transcript: its entries, and its events without the moves.
+pub fn turn_count(snapshot: &dyn Snapshot, session: &str) -> Result<u64> {
+    Ok(pieces(snapshot, session)?.iter().map(Piece::turns).sum())
+}
+
+/// One thing of a transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// Something that was said.
+    Entry(Id),
+    /// Something that happened.
+    Event(Id, Event),
+}
+
+/// The things of a transcript and their turns, from 1. A move has the turn of what was before it.
+pub struct Items<'a> {
+    snapshot: &'a dyn Snapshot,
+    pieces: std::vec::IntoIter<Piece>,
+    run: std::vec::IntoIter<Id>,
+    turn: u64,
+}
+
+impl Items<'_> {
+    /// Goes on with the first thing after so many turns. What it passes is not read.
+    pub fn skip_turns(&mut self, count: u64) -> Result<()> {
+        while self.turn < count {
+            let Some(piece) = self.pieces.as_slice().first() else {
+                return Ok(());
+            };
+            let turns = piece.turns();
+            if self.turn.saturating_add(turns) > count {
+                self.refill()?;
+                let skip = usize::try_from(count - self.turn).unwrap_or(usize::MAX);
+                self.run.by_ref().take(skip).for_each(drop);
+                self.turn = count;
+                return Ok(());
+            }
+            self.turn += turns;
+            self.pieces.next();
+        }
+        Ok(())
+    }
+
+    /// Reads the run that comes next, or gives the event.
+    fn refill(&mut self) -> Result<Option<Item>> {
+        match self.pieces.next() {
+            None => Ok(None),
+            Some(Piece::Event(id, event)) => Ok(Some(Item::Event(id, event))),
+            Some(Piece::Run(run)) => {
+                let mut entries = Vec::new();
+                read_run(self.snapshot, &run, &mut entries)?;
+                self.run = entries.into_iter();
+                Ok(None)
+            }
+        }
+    }
+
+    fn step(&mut self) -> Result<Option<(u64, Item)>> {
+        loop {
+            if let Some(id) = self.run.next() {
+                self.turn += 1;
+                return Ok(Some((self.turn, Item::Entry(id))));
+            }
+            if self.pieces.as_slice().is_empty() {
+                return Ok(None);
+            }
+            if let Some(Item::Event(id, event)) = self.refill()? {
+                self.turn += u64::from(event.label != MOVE);
+                return Ok(Some((self.turn, Item::Event(id, event))));
+            }
+        }
+    }
+}
+
+impl Iterator for Items<'_> {
+    type Item = Result<(u64, Item)>;
+
+    fn next(&mut self) -> Option<Result<(u64, Item)>> {
+        let step = self.step();
+        if step.is_err() {
+            self.pieces = Vec::new().into_iter();
+        }
+        step.transpose()
+    }
+}
+
+/// A run or an event.
+enum Piece {
+    Run(Run),
+    Event(Id, Event),
+}
+
+impl Piece {
+    fn turns(&self) -> u64 {
+        match self {
+            Piece::Run(run) => run.count,
+            Piece::Event(_, event) => u64::from(event.label != MOVE),
+        }
+    }
+}
+
+/// Reads the runs and events of a transcript, oldest first.
+fn pieces(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Piece>> {
+    let events = events(snapshot, session)?;
+    let mut current = None;
     if let Some(tip) = target(snapshot, session, "tip")? {
         let count = run_count(snapshot, &tip, events.last().map(|(_, event)| event))?;
-        read_run(snapshot, &Run { tip, count }, &mut entries)?;
+        current = Some(Run { tip, count }).filter(|run| run.count > 0);
     }
-    Ok(entries)
+    let mut pieces = Vec::with_capacity(2 * events.len() + 1);
+    for (id, event) in events {
+        pieces.extend(event.runs.iter().copied().map(Piece::Run));
+        pieces.push(Piece::Event(id, event));
+    }
+    pieces.extend(current.map(Piece::Run));
+    Ok(pieces)
 }
 
 /// Counts the entries of the run that ends in `tip` and was begun by `event`, or by nothing.

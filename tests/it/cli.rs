@@ -8,6 +8,7 @@ mod history;
 mod loose;
 mod maintenance;
 mod objects;
+mod reading;
 mod refs;
 mod surface;
 

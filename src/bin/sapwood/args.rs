@@ -49,8 +49,8 @@ pub(crate) struct Global {
     /// Use the store at this path
     #[arg(long, value_name = "PATH", global = true)]
     pub(crate) store: Option<PathBuf>,
-    /// Run as if started in this directory
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    /// Run as if started in this directory; only before the command
+    #[arg(short = 'C', value_name = "DIR")]
     pub(crate) start_in: Option<PathBuf>,
     /// Print JSON, also for errors
     #[arg(long, global = true)]
@@ -100,6 +100,16 @@ commands! {
     Init => init,
     Append => append,
     Label => label,
+    Log => log,
+    Show => show,
+    Children => children,
+    Parents => parents,
+    Transcript => transcript,
+    Tree => tree,
+    Grep => grep,
+    Stats => stats,
+    Attach => attach,
+    Attachments => attachments,
     HashObject => hash_object,
     CatFile => cat_file,
     RevParse => rev_parse,

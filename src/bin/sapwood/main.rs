@@ -7,13 +7,17 @@ mod args;
 mod failure;
 mod open;
 mod output;
+mod pager;
 mod plumbing;
 mod porcelain;
 mod progress;
 mod quote;
 mod range;
+mod reader;
+mod render;
 mod style;
 mod target;
+mod when;
 
 use std::process::ExitCode;
 

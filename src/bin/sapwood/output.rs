@@ -3,7 +3,7 @@
 //! Data goes to stdout, chatter to stderr. A reader that goes away is no failure.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
@@ -11,6 +11,7 @@ use sapwood::codec::{Value, json};
 
 use crate::args::{Color, Global, Listing};
 use crate::failure::Failure;
+use crate::pager::Pager;
 
 /// The version of the shapes that `--json` prints; the field `v` of each.
 const SHAPE_VERSION: i64 = 1;
@@ -32,7 +33,9 @@ pub(crate) struct Output {
     quiet: bool,
     end: u8,
     buffer: Vec<u8>,
-    stream: BufWriter<StdoutLock<'static>>,
+    stream: BufWriter<Box<dyn Write>>,
+    /// After the stream, so that it is told the end before it is waited for.
+    pager: Option<Pager>,
 }
 
 impl Output {
@@ -44,7 +47,19 @@ impl Output {
             quiet: global.quiet,
             end: b'\n',
             buffer: Vec::new(),
-            stream: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+            stream: BufWriter::with_capacity(1 << 16, Box::new(io::stdout().lock())),
+            pager: None,
+        }
+    }
+
+    /// Shows what follows page by page, if a person reads it.
+    pub(crate) fn page(&mut self) {
+        if self.json || self.pager.is_some() {
+            return;
+        }
+        if let Some((pager, input)) = Pager::start() {
+            self.stream = BufWriter::with_capacity(1 << 16, Box::new(input));
+            self.pager = Some(pager);
         }
     }
 
@@ -64,6 +79,11 @@ impl Output {
         &mut self,
         fields: [(&'static str, Value); N],
     ) -> Result<(), Failure> {
+        self.value(&object([("v", Value::from(SHAPE_VERSION))].into_iter().chain(fields)))
+    }
+
+    /// Prints one JSON object on a line, of as many fields as there are.
+    pub(crate) fn fields(&mut self, fields: Vec<(&'static str, Value)>) -> Result<(), Failure> {
         self.value(&object([("v", Value::from(SHAPE_VERSION))].into_iter().chain(fields)))
     }
 

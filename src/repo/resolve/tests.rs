@@ -98,7 +98,7 @@ fn what_is_not_there_is_said() {
         ("s3:main", "no session has this id or name"),
         ("s1:nothing", "no branch, label, ref or object"),
         ("msg:5", "there are 4 messages"),
-        ("turn:6", "there are 5 messages"),
+        ("turn:6", "there are 5 turns"),
         ("id:o1", "no entry of session 's1'"),
         ("main@{9}", "only 0 operations moved"),
         ("good@{1}", "did not exist then"),

@@ -1,0 +1,179 @@
+//! `sapwood transcript`
+
+use std::thread;
+use std::time::Duration;
+
+use sapwood::codec::Value;
+use sapwood::object::Event;
+use sapwood::ops::Logged;
+use sapwood::repo;
+use sapwood::session::fields;
+use sapwood::walk::{self, Item};
+use sapwood::{Id, time};
+
+use crate::args::Listing;
+use crate::failure::{Answer, Failure};
+use crate::open::Context;
+use crate::output;
+use crate::reader::Reader;
+use crate::render;
+use crate::style;
+use crate::target::Within;
+
+/// How long to wait before the store is looked at again.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// The event that the transcripts of front ends call a backtrack.
+const SWITCH: &str = "switch";
+
+/// Show everything that happened in a session, in order
+///
+/// Every exchange of every branch, and every switch, fork and label, as it
+/// came; each is a turn, from 1, and 'turn:N' names it. A transcript never
+/// forks and never shrinks.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sapwood transcript
+  sapwood transcript --from 15 --to 17 --json
+  sapwood transcript --follow")]
+pub(crate) struct Args {
+    /// The first turn to show
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    from: u64,
+    /// The last turn to show; with --follow, where to end
+    #[arg(long, value_name = "N")]
+    to: Option<u64>,
+    /// Wait for more, and show it as it comes
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    within: Within,
+    #[command(flatten)]
+    listing: Listing,
+}
+
+pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
+    context.output.list(args.listing);
+    let mut reader = Reader::open(context, &args.within)?;
+    let session = reader.session()?;
+    if !args.follow {
+        context.output.page();
+    }
+    let to = args.to.unwrap_or(u64::MAX);
+    let mut shown = args.from.saturating_sub(1);
+    loop {
+        shown = print(context, &reader, &session, shown, to)?;
+        if !args.follow || shown >= to {
+            return Ok(Answer::Yes);
+        }
+        context.output.flush()?;
+        let before = ends(&reader, &session)?;
+        while ends(&reader, &session)? == before {
+            thread::sleep(WAIT);
+            reader.snapshot = reader.opened.repo.snapshot()?;
+        }
+    }
+}
+
+/// Gives what moves whenever a transcript grows.
+fn ends(reader: &Reader, session: &str) -> Result<(Option<Id>, Option<Id>), Failure> {
+    let view = sapwood::session::View::of(&*reader.snapshot, session)?;
+    Ok((view.target("tip")?, view.target("events")?))
+}
+
+/// Prints the turns after one up to another, and gives the last that was printed.
+fn print(
+    context: &mut Context,
+    reader: &Reader,
+    session: &str,
+    after: u64,
+    to: u64,
+) -> Result<u64, Failure> {
+    let mut items = walk::transcript_items(&*reader.snapshot, session)?;
+    items.skip_turns(after)?;
+    let mut last = after;
+    for item in items {
+        let (turn, item) = item?;
+        if turn > to {
+            break;
+        }
+        match item {
+            _ if turn <= after => continue,
+            Item::Event(_, event) if event.label == walk::MOVE => continue,
+            Item::Entry(id) => print_entry(context, reader, turn, id)?,
+            Item::Event(id, event) => print_event(context, reader, turn, id, event)?,
+        }
+        last = turn;
+    }
+    Ok(last)
+}
+
+fn print_entry(context: &mut Context, reader: &Reader, turn: u64, id: Id) -> Result<(), Failure> {
+    let logged = Logged::read(&*reader.snapshot, id)?;
+    let entry = &logged.entry;
+    let said = |key: &str| {
+        let metadata = entry.body.get("metadata").and_then(|metadata| metadata.get(key));
+        entry.body.get(key).or(metadata).cloned().unwrap_or(Value::Null)
+    };
+    if !context.output.json {
+        let id = context.output.paint(style::ID, reader.short(&id)?);
+        let who = match said("self") {
+            Value::Text(name) => format!("[{name}] "),
+            _ => String::new(),
+        };
+        let summary = render::summary(&logged.words);
+        return context.output.item(format_args!("{turn:>5} {id} {who}{summary}"));
+    }
+    let mut record = vec![("turn", output::count(turn)), ("phase", said("phase"))];
+    record.push(("self", said("self")));
+    if let Some(message) = &logged.words.message {
+        record.push(("role", message.role.as_str().into()));
+        record.push(("content", render::content(&entry.body)));
+    } else {
+        record.push(("content", render::plain(&entry.body)));
+    }
+    record.extend(named(&entry.label, id, entry.time));
+    record.retain(|(_, value)| !value.is_null());
+    context.output.fields(record)
+}
+
+fn print_event(
+    context: &mut Context,
+    reader: &Reader,
+    turn: u64,
+    id: Id,
+    mut event: Event,
+) -> Result<(), Failure> {
+    // What is attached may be as long as a file, and is named by its id.
+    if event.label != "attach" {
+        repo::restored(&*reader.snapshot, &mut event.body)?;
+    }
+    if !context.output.json {
+        let id = context.output.paint(style::ID, reader.short(&id)?);
+        let fields = render::clipped(&fields(&event.body), 60);
+        let label = context.output.paint(style::HINT, &event.label);
+        let line = format!("{turn:>5} {id} {label} {fields}");
+        return context.output.item(line.trim_end());
+    }
+    let phase = if event.label == SWITCH { "backtrack" } else { &event.label };
+    let phase = event.body.get("phase").cloned().unwrap_or_else(|| phase.into());
+    let mut record = vec![("turn", output::count(turn)), ("phase", phase)];
+    for key in ["from", "to"] {
+        record.extend(event.body.get(key).map(|value| (key, render::plain(value))));
+    }
+    let rest = event.body.as_map().unwrap_or_default().iter();
+    let rest: Vec<(String, Value)> =
+        rest.filter(|(key, _)| !["from", "to", "phase"].contains(&key.as_str())).cloned().collect();
+    if !rest.is_empty() {
+        record.push(("content", render::plain(&Value::Map(rest))));
+    }
+    record.extend(named(&event.label, id, event.time));
+    context.output.fields(record)
+}
+
+/// Gives what every turn has.
+fn named(label: &str, id: Id, time_ms: i64) -> [(&'static str, Value); 3] {
+    let timestamp = time::format(time_ms).into();
+    [("type", label.into()), ("id", id.to_string().into()), ("timestamp", timestamp)]
+}

@@ -1,0 +1,91 @@
+//! Reading many objects on two cores, and handing them on in their order.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+
+use crate::error::Result;
+use crate::id::Id;
+
+/// How many threads read.
+const READERS: usize = 2;
+/// How many objects a thread reads before it hands them on.
+const CHUNK: usize = 256;
+/// How many chunks a thread may be ahead.
+const AHEAD: usize = 4;
+
+/// Reads each id, and gives what was read to `take` in the order of the ids until told to stop.
+pub(super) fn scan<T: Send>(
+    ids: &[Id],
+    read: &(dyn Fn(&Id) -> Result<T> + Sync),
+    take: &mut dyn FnMut(&Id, T) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    if ids.len() <= CHUNK {
+        for id in ids {
+            if take(id, read(id)?)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    std::thread::scope(|scope| {
+        let mut readers = Vec::with_capacity(READERS);
+        for reader in 0..READERS {
+            let (sender, receiver) = mpsc::sync_channel::<Result<Vec<T>>>(AHEAD);
+            readers.push(receiver);
+            scope.spawn(move || {
+                for chunk in ids.chunks(CHUNK).skip(reader).step_by(READERS) {
+                    let chunk: Result<Vec<T>> = chunk.iter().map(read).collect();
+                    let failed = chunk.is_err();
+                    if sender.send(chunk).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+        }
+        for (number, chunk) in ids.chunks(CHUNK).enumerate() {
+            let Ok(results) = readers[number % READERS].recv() else {
+                break;
+            };
+            for (id, result) in chunk.iter().zip(results?) {
+                if take(id, result)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::id::Kind;
+
+    #[test]
+    fn results_come_in_order_and_the_first_error_ends_it() {
+        let ids: Vec<Id> =
+            (0..3000u32).map(|number| Id::of(Kind::Blob, &number.to_le_bytes())).collect();
+        let mut seen = Vec::new();
+        let read = |id: &Id| Ok(*id);
+        let take = &mut |id: &Id, result: Id| {
+            assert_eq!(*id, result);
+            seen.push(result);
+            Ok(if seen.len() == 2500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        };
+        assert!(scan(&ids, &read, take).unwrap().is_break());
+        assert_eq!(seen, ids[..2500]);
+        let bad = ids[1000];
+        let read = |id: &Id| match *id == bad {
+            true => Err(Error::ObjectMissing { id: *id }),
+            false => Ok(()),
+        };
+        let mut count = 0;
+        let take = &mut |_: &Id, ()| {
+            count += 1;
+            Ok(ControlFlow::Continue(()))
+        };
+        assert!(scan(&ids, &read, take).is_err());
+        assert!(count <= 1000);
+    }
+}

@@ -1,0 +1,102 @@
+//! The tree of sessions: which was forked from which.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::error::Result;
+use crate::object::Session;
+use crate::session::View;
+use crate::store::Snapshot;
+
+/// A session among all sessions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionNode {
+    /// Its metadata.
+    pub header: Session,
+    /// The place of the session that it was forked from; a missing one makes it a root.
+    pub parent: Option<usize>,
+    /// The places of the sessions that were forked from it, oldest first.
+    pub children: Vec<usize>,
+}
+
+/// Lists the ids of all sessions.
+pub fn session_ids(snapshot: &dyn Snapshot) -> Result<Vec<String>> {
+    let refs = snapshot.references("sessions/")?;
+    let ids: BTreeSet<&str> = refs
+        .iter()
+        .filter_map(|(name, _)| name.session())
+        .filter(|(_, rest)| *rest == "meta")
+        .map(|(session, _)| session)
+        .collect();
+    Ok(ids.into_iter().map(str::to_owned).collect())
+}
+
+/// Reads all sessions and how they hang together, oldest first.
+pub fn session_tree(snapshot: &dyn Snapshot) -> Result<Vec<SessionNode>> {
+    let mut headers = Vec::new();
+    for session in session_ids(snapshot)? {
+        headers.push(View::of(snapshot, &session)?.meta()?);
+    }
+    headers.sort_by(|one, other| (one.time, &one.sid).cmp(&(other.time, &other.sid)));
+    let places: HashMap<String, usize> =
+        headers.iter().enumerate().map(|(place, header)| (header.sid.clone(), place)).collect();
+    let parents: Vec<Option<usize>> =
+        headers.iter().map(|header| places.get(&header.fork.as_ref()?.session).copied()).collect();
+    let mut nodes: Vec<SessionNode> = Vec::with_capacity(headers.len());
+    for (place, header) in headers.into_iter().enumerate() {
+        let parent = parents[place].filter(|_| leads_to_root(&parents, place));
+        nodes.push(SessionNode { header, parent, children: Vec::new() });
+    }
+    for place in 0..nodes.len() {
+        if let Some(parent) = nodes[place].parent {
+            nodes[parent].children.push(place);
+        }
+    }
+    Ok(nodes)
+}
+
+/// Says whether a session's parents end somewhere, and not where they began.
+fn leads_to_root(parents: &[Option<usize>], place: usize) -> bool {
+    let mut next = Some(place);
+    for _ in 0..=parents.len() {
+        match next {
+            None => return true,
+            Some(place) => next = parents[place],
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Value;
+    use crate::object::Fork;
+    use crate::repo::Repo;
+    use crate::session::{self, Change};
+    use crate::store::Durability;
+
+    #[test]
+    fn forks_hang_on_what_they_came_from_and_a_missing_parent_is_no_parent() {
+        let repo = Repo::in_memory();
+        for (session, parent) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("x"))]
+        {
+            session::pin(&repo, Some(session), None, 0, "tester").unwrap();
+            repo.commit(Durability::Full, &mut |snapshot| {
+                let mut change = Change::on(snapshot, session, 0)?;
+                change.meta()?.fork = parent.map(|parent: &str| Fork {
+                    session: parent.to_owned(),
+                    entry: None,
+                    reason: None,
+                    metadata: Value::Null,
+                });
+                change.finish(None)
+            })
+            .unwrap();
+        }
+        let nodes = session_tree(&*repo.snapshot().unwrap()).unwrap();
+        let parents: Vec<_> = nodes.iter().map(|node| node.parent).collect();
+        assert_eq!(parents, [None, Some(0), Some(1), None]);
+        assert_eq!(nodes[0].children, [1]);
+        assert!(!leads_to_root(&[Some(1), Some(0)], 0));
+    }
+}

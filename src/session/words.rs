@@ -1,0 +1,107 @@
+//! What an entry or event says, as text that people read and search.
+
+use crate::codec::{Value, json};
+use crate::session::message::{Block, Message};
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Who says it: a message's role, else the entry's type.
+    pub who: String,
+    /// The whole text.
+    pub text: String,
+    /// The message, if it is one.
+    pub message: Option<Message>,
+}
+
+impl Words {
+    /// Reads an entry's type and body, long strings put back.
+    pub fn read(label: &str, body: &Value) -> Words {
+        let message = match label {
+            "custom_message" | "bash_execution" => None,
+            label => Message::read(label, body),
+        };
+        match message {
+            Some(message) => {
+                let text = said(&message);
+                Words { who: message.role.clone(), text, message: Some(message) }
+            }
+            None => Words { who: label.to_owned(), text: other(label, body), message: None },
+        }
+    }
+
+    /// Gives the first line that is not blank.
+    pub fn first_line(&self) -> &str {
+        self.text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+    }
+}
+
+/// Gives all that a message says: words, thoughts, calls and results.
+fn said(message: &Message) -> String {
+    let parts = message.blocks.iter().map(|block| match block {
+        Block::Text(text) => text.clone(),
+        Block::Thinking(text) => format!("(thinking) {text}"),
+        Block::Call(call) => format!("→ {} {}", call.name, json::to_string(&call.arguments)),
+        Block::Result(answer) if answer.is_error => format!("← error: {}", answer.text),
+        Block::Result(answer) => format!("← {}", answer.text),
+        Block::Image(_) => "[image]".to_owned(),
+        Block::Other(value) => json::to_string(value),
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Gives what an entry of another type says: its summary or text, else its fields.
+fn other(label: &str, body: &Value) -> String {
+    for key in ["summary", "text", "content"] {
+        if let Some(text) = body.get(key).and_then(Value::as_text) {
+            return text.to_owned();
+        }
+    }
+    if matches!(label, "custom_message" | "bash_execution") {
+        return said(&Message::of(label, body));
+    }
+    fields(body)
+}
+
+/// Writes the fields of a body as `key=value`, without what its envelope repeats.
+pub fn fields(body: &Value) -> String {
+    const ENVELOPE: [&str; 7] =
+        ["type", "timestamp", "id", "uuid", "parentId", "parentUuid", "sessionId"];
+    let pairs = body.as_map().unwrap_or_default().iter();
+    let shown = pairs.filter(|(key, value)| !value.is_null() && !ENVELOPE.contains(&key.as_str()));
+    let texts = shown.map(|(key, value)| match value {
+        Value::Text(text) => format!("{key}={text}"),
+        Value::Link(id) => format!("{key}={}", id.short(8)),
+        value => format!("{key}={}", json::to_string(value)),
+    });
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(label: &str, text: &str) -> Words {
+        Words::read(label, &json::parse(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn every_type_says_something() {
+        let call = r#"{"role":"assistant","content":[{"type":"text","text":"\n look \nat"},
+            {"type":"tool_use","id":"c","name":"ls","input":{"a":1}}]}"#;
+        let words = read("message", call);
+        assert_eq!((words.who.as_str(), words.first_line()), ("assistant", "look"));
+        assert_eq!(words.text, "\n look \nat\n→ ls {\"a\":1}");
+        let result = r#"{"role":"tool","tool_call_id":"c","content":"no","isError":true}"#;
+        assert_eq!(read("message", result).text, "← error: no");
+        assert_eq!(read("branch_summary", r#"{"summary":"tried"}"#).text, "tried");
+        let bash = r#"{"command":"ls","output":"a"}"#;
+        assert_eq!(read("bash_execution", bash).text, "$ ls\na");
+        let change = read("config_change", r#"{"type":"config_change","model":"haiku","n":[1]}"#);
+        assert_eq!(
+            (change.who.as_str(), change.text.as_str()),
+            ("config_change", "model=haiku n=[1]")
+        );
+        assert_eq!(read("custom", "null").first_line(), "");
+    }
+}
