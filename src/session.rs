@@ -26,7 +26,7 @@ pub use append::append;
 pub use change::Change;
 pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
-pub use pin::{Pin, pin};
+pub use pin::{Pin, blank_session, find_pin, pin};
 pub use view::{BranchRecord, View};
 
 /// How many characters the id of a new session has.

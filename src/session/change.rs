@@ -171,6 +171,13 @@ impl Change<'_> {
         Ok(())
     }
 
+    /// Begins the transcript of a new session with the path to an entry, and a branch at its end.
+    pub fn begin_at(&mut self, branch: &str, at: Id) -> Result<()> {
+        let topology = self.view.snapshot.topology(&at)?.ok_or(Error::ObjectMissing { id: at })?;
+        self.run = CurrentRun { tip: Some(at), added: topology.depth + 1, is_new: true };
+        self.set(&format!("heads/{branch}"), Some(RefValue::Id(at)))
+    }
+
     /// Makes a branch the active one.
     pub fn use_branch(&mut self, branch: &str) -> Result<()> {
         let head = self.view.name(&format!("heads/{branch}"))?;
