@@ -13,8 +13,10 @@
 mod append;
 mod change;
 mod context;
+mod draft;
 mod message;
 mod pin;
+mod settings;
 mod view;
 
 use std::io;
@@ -25,8 +27,10 @@ pub use crate::walk::transcript;
 pub use append::append;
 pub use change::Change;
 pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
+pub use draft::Draft;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, blank_session, find_pin, pin};
+pub use settings::{Settings, settings};
 pub use view::{BranchRecord, View};
 
 /// How many characters the id of a new session has.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | message | yes; a tool result joins its call, wherever it hangs |
 //! | model, thinking, config change | state only |
-//! | compaction | the last on the path wins: its summary, then from its first kept entry |
+//! | compaction | the last on the path wins: its summary, if any, then from its first kept entry |
 //! | branch summary, stack summary | in place, as a user message, if not empty |
 //! | custom message, bash execution | yes |
 //! | merge | its summary; the second parent is not walked |
@@ -21,12 +21,9 @@ use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
 use crate::session::message::{Block, Call, MESSAGE_LABELS, Message};
+use crate::session::settings::{STATE_LABELS, Settings};
 use crate::store::Snapshot;
 use crate::walk;
-
-/// The types of entries that say which model is in force, or how much it is to think.
-const STATE_LABELS: [&str; 4] =
-    ["model_change", "thinking_level_change", "config_change", "compaction"];
 
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,9 +126,7 @@ struct Reader<'a> {
     shown: Vec<Shown>,
     /// The newest compaction, once it is met.
     compaction: Option<Compaction>,
-    model: Option<String>,
-    provider: Option<String>,
-    thinking: Option<String>,
+    settings: Settings,
 }
 
 struct Compaction {
@@ -152,14 +147,7 @@ enum Kept {
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
-        Reader {
-            snapshot,
-            shown: Vec::new(),
-            compaction: None,
-            model: None,
-            provider: None,
-            thinking: None,
-        }
+        Reader { snapshot, shown: Vec::new(), compaction: None, settings: Settings::default() }
     }
 
     /// Reads one entry, and says whether to go on.
@@ -176,7 +164,7 @@ impl<'a> Reader<'a> {
         let says_state = STATE_LABELS.contains(&label) || MESSAGE_LABELS.contains(&label);
         if is_shown || says_state && !self.is_state_known() {
             let entry = restored_entry(self.snapshot, &id)?;
-            self.learn(&entry);
+            self.settings.fill(Settings::said(&entry));
             if is_shown {
                 let is_first_kept = self.is_first_kept(&id, topology.depth, &entry.body);
                 self.show(id, entry)?;
@@ -209,43 +197,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_state_known(&self) -> bool {
-        self.model.is_some() && self.thinking.is_some()
-    }
-
-    /// Takes what an entry says of model and thinking, where nothing newer did.
-    fn learn(&mut self, entry: &Entry) {
-        let body = &entry.body;
-        let text = |value: &Value, keys: &[&str]| {
-            let found = keys.iter().find_map(|key| value.get(key)).and_then(Value::as_text);
-            found.map(str::to_owned)
-        };
-        let mut model = text(body, &["model", "modelId"]);
-        let mut provider = text(body, &["provider"]);
-        let mut thinking = text(body, &["thinking", "thinkingLevel"]);
-        match entry.label.as_str() {
-            "model_change" | "thinking_level_change" => {}
-            "config_change" => {
-                let endpoint = body.get("endpoint").unwrap_or(&Value::Null);
-                model = model.or_else(|| text(endpoint, &["model"]));
-                provider = provider.or_else(|| text(endpoint, &["provider"]));
-            }
-            "compaction" => {
-                let state = body.get("state").unwrap_or(&Value::Null);
-                model = text(state, &["model"]);
-                provider = text(state, &["provider"]);
-                thinking = text(state, &["thinking"]);
-            }
-            label => match Message::read(label, body) {
-                Some(message) if message.role == "assistant" => {
-                    (model, provider, thinking) = (message.model, message.provider, None);
-                }
-                _ => return,
-            },
-        }
-        if self.model.is_none() && model.is_some() {
-            (self.model, self.provider) = (model, provider);
-        }
-        self.thinking = self.thinking.take().or(thinking);
+        self.settings.model.is_some() && self.settings.thinking.is_some()
     }
 
     /// Shows an entry as its type demands.
@@ -293,9 +245,9 @@ impl<'a> Reader<'a> {
         messages.extend(self.shown.into_iter().rev());
         Context {
             messages,
-            model: self.model,
-            provider: self.provider,
-            thinking: self.thinking,
+            model: self.settings.model,
+            provider: self.settings.provider,
+            thinking: self.settings.thinking,
             dangling: Vec::new(),
         }
     }
