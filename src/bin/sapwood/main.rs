@@ -15,6 +15,7 @@ mod range;
 mod style;
 mod target;
 mod with;
+mod words;
 
 use std::process::ExitCode;
 
