@@ -39,12 +39,11 @@ pub(crate) struct Args {
     #[arg(conflicts_with_all = ["label", "data", "time"])]
     stdin: bool,
     /// When an id is printed: after the sync, or before it
-    #[arg(long, value_name = "WHEN", default_value = "full", requires = "stdin")]
-    durability: When,
+    #[arg(long, value_name = "WHEN")]
+    durability: Option<When>,
     /// Commit up to N lines together, if they have arrived already
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "stdin")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    batch: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    batch: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,10 +56,14 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if args.stdin {
         let opened = context.open_or_create()?;
         let durability = match args.durability {
-            When::Full => Durability::Full,
-            When::Relaxed => Durability::Relaxed,
+            None | Some(When::Full) => Durability::Full,
+            Some(When::Relaxed) => Durability::Relaxed,
         };
-        return stream::run(&args.to.target(&opened), durability, args.batch, &opened, context);
+        let batch = args.batch.unwrap_or(1);
+        return stream::run(&args.to.target(&opened), durability, batch, &opened, context);
+    }
+    if args.batch.is_some() || args.durability.is_some() {
+        return Err(Failure::Usage("--batch and --durability need --stdin".to_owned()));
     }
     let draft = args.entry.draft()?;
     draft.check()?;
