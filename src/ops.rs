@@ -9,11 +9,25 @@
 //! do, the other does it, if what was looked at is still so.
 
 mod append;
+mod compact;
+mod edit;
 mod label;
+mod pop;
+mod reconfigure;
+mod retry;
 mod seen;
+mod siblings;
 mod target;
+mod variation;
 
 pub use append::{AppendOutcome, Ground, append};
+pub use compact::{Compaction, Keep, compact, plan_compact, uncompact};
+pub use edit::edit;
 pub use label::{LabelOptions, LabelOutcome, label};
+pub use pop::{Pop, PopOutcome, SummaryKind, plan_pop, pop};
+pub use reconfigure::reconfigure;
+pub use retry::retry;
 pub use seen::Seen;
+pub use siblings::{Sibling, siblings};
 pub use target::{Spot, Target};
+pub use variation::{Variation, Varied, Way, vary};

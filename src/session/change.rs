@@ -171,13 +171,6 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Begins the transcript of a new session with the path to an entry, and a branch at its end.
-    pub fn begin_at(&mut self, branch: &str, at: Id) -> Result<()> {
-        let topology = self.view.snapshot.topology(&at)?.ok_or(Error::ObjectMissing { id: at })?;
-        self.run = CurrentRun { tip: Some(at), added: topology.depth + 1, is_new: true };
-        self.set(&format!("heads/{branch}"), Some(RefValue::Id(at)))
-    }
-
     /// Makes a branch the active one.
     pub fn use_branch(&mut self, branch: &str) -> Result<()> {
         let head = self.view.name(&format!("heads/{branch}"))?;
@@ -204,6 +197,15 @@ impl Change<'_> {
         self.run.tip = Some(id);
         self.run.added += 1;
         Ok(id)
+    }
+
+    /// Begins a new session at the end of a path that another one wrote: that is its first run.
+    pub fn begin_at(&mut self, branch: &str, entry: Id) -> Result<()> {
+        let topology = self.view.snapshot.topology(&entry)?;
+        let depth = topology.ok_or(Error::ObjectMissing { id: entry })?.depth;
+        self.set(&format!("heads/{branch}"), Some(RefValue::Id(entry)))?;
+        self.run = CurrentRun { tip: Some(entry), added: depth + 1, is_new: true };
+        Ok(())
     }
 
     /// Records an event after which the conversation goes on at `next`.

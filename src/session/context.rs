@@ -21,9 +21,12 @@ use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
 use crate::session::message::{Block, Call, MESSAGE_LABELS, Message};
-use crate::session::settings::{STATE_LABELS, Settings};
 use crate::store::Snapshot;
 use crate::walk;
+
+/// The types of entries that say which model is in force, or how much it is to think.
+const STATE_LABELS: [&str; 4] =
+    ["model_change", "thinking_level_change", "config_change", "compaction"];
 
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +129,9 @@ struct Reader<'a> {
     shown: Vec<Shown>,
     /// The newest compaction, once it is met.
     compaction: Option<Compaction>,
-    settings: Settings,
+    model: Option<String>,
+    provider: Option<String>,
+    thinking: Option<String>,
 }
 
 struct Compaction {
@@ -147,7 +152,14 @@ enum Kept {
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
-        Reader { snapshot, shown: Vec::new(), compaction: None, settings: Settings::default() }
+        Reader {
+            snapshot,
+            shown: Vec::new(),
+            compaction: None,
+            model: None,
+            provider: None,
+            thinking: None,
+        }
     }
 
     /// Reads one entry, and says whether to go on.
@@ -164,7 +176,7 @@ impl<'a> Reader<'a> {
         let says_state = STATE_LABELS.contains(&label) || MESSAGE_LABELS.contains(&label);
         if is_shown || says_state && !self.is_state_known() {
             let entry = restored_entry(self.snapshot, &id)?;
-            self.settings.fill(Settings::said(&entry));
+            self.learn(&entry);
             if is_shown {
                 let is_first_kept = self.is_first_kept(&id, topology.depth, &entry.body);
                 self.show(id, entry)?;
@@ -197,7 +209,43 @@ impl<'a> Reader<'a> {
     }
 
     fn is_state_known(&self) -> bool {
-        self.settings.model.is_some() && self.settings.thinking.is_some()
+        self.model.is_some() && self.thinking.is_some()
+    }
+
+    /// Takes what an entry says of model and thinking, where nothing newer did.
+    fn learn(&mut self, entry: &Entry) {
+        let body = &entry.body;
+        let text = |value: &Value, keys: &[&str]| {
+            let found = keys.iter().find_map(|key| value.get(key)).and_then(Value::as_text);
+            found.map(str::to_owned)
+        };
+        let mut model = text(body, &["model", "modelId"]);
+        let mut provider = text(body, &["provider"]);
+        let mut thinking = text(body, &["thinking", "thinkingLevel"]);
+        match entry.label.as_str() {
+            "model_change" | "thinking_level_change" => {}
+            "config_change" => {
+                let endpoint = body.get("endpoint").unwrap_or(&Value::Null);
+                model = model.or_else(|| text(endpoint, &["model"]));
+                provider = provider.or_else(|| text(endpoint, &["provider"]));
+            }
+            "compaction" => {
+                let state = body.get("state").unwrap_or(&Value::Null);
+                model = text(state, &["model"]);
+                provider = text(state, &["provider"]);
+                thinking = text(state, &["thinking"]);
+            }
+            label => match Message::read(label, body) {
+                Some(message) if message.role == "assistant" => {
+                    (model, provider, thinking) = (message.model, message.provider, None);
+                }
+                _ => return,
+            },
+        }
+        if self.model.is_none() && model.is_some() {
+            (self.model, self.provider) = (model, provider);
+        }
+        self.thinking = self.thinking.take().or(thinking);
     }
 
     /// Shows an entry as its type demands.
@@ -245,9 +293,9 @@ impl<'a> Reader<'a> {
         messages.extend(self.shown.into_iter().rev());
         Context {
             messages,
-            model: self.settings.model,
-            provider: self.settings.provider,
-            thinking: self.settings.thinking,
+            model: self.model,
+            provider: self.provider,
+            thinking: self.thinking,
             dangling: Vec::new(),
         }
     }

@@ -13,7 +13,7 @@ use crate::store::Snapshot;
 use crate::walk;
 
 /// The types of entries that say which model is in force, or how it is to work.
-pub(super) const STATE_LABELS: [&str; 4] =
+const STATE_LABELS: [&str; 4] =
     ["model_change", "thinking_level_change", "config_change", "compaction"];
 
 /// What is set at an entry, as far as its path says it.
@@ -33,7 +33,7 @@ pub struct Settings {
 
 impl Settings {
     /// Takes what an entry says.
-    pub(super) fn said(entry: &Entry) -> Settings {
+    fn said(entry: &Entry) -> Settings {
         let body = &entry.body;
         let mut said = Settings::default();
         match entry.label.as_str() {
@@ -68,7 +68,7 @@ impl Settings {
     }
 
     /// Takes what something older says, where nothing newer said it.
-    pub(super) fn fill(&mut self, older: Settings) {
+    fn fill(&mut self, older: Settings) {
         if self.model.is_none() && older.model.is_some() {
             (self.model, self.provider) = (older.model, older.provider);
         }

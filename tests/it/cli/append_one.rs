@@ -81,7 +81,7 @@ fn what_is_bad_creates_nothing() {
         (3, &["append", "--stdin"], "nonsense\n"),
         (0, &["append", "--stdin"], "\n\n"),
         (1, &["append", "-m", "x", "--parent", "main~1"], ""),
-        (1, &["append", "--stdin", "--parent", "main"], "{}\n"),
+        (3, &["append", "--stdin", "--parent", "main"], "{}\n"),
     ];
     for (code, args, input) in cases {
         let sandbox = Sandbox::with_store();
