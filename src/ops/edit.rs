@@ -109,7 +109,10 @@ mod tests {
             (
                 r#"{"uuid":"u","message":{"role":"user","content":[{"type":"text","text":"a"},
                    {"type":"image","data":"x"},{"type":"text","text":"b"}]}}"#,
-                r#"{"message":{"role":"user","content":[{"type":"text","text":"new"},{"type":"image","data":"x"}]}}"#,
+                concat!(
+                    r#"{"message":{"role":"user","content":[{"type":"text","text":"new"},"#,
+                    r#"{"type":"image","data":"x"}]}}"#
+                ),
             ),
             (r#"{"text":"old"}"#, r#"{"text":"new"}"#),
             (r#"{"role":"assistant","tool_calls":[1]}"#, r#"{"role":"assistant","content":"new"}"#),

@@ -4,13 +4,16 @@
 
 mod append;
 mod append_one;
+mod ask;
 mod find;
 mod history;
 mod loose;
 mod maintenance;
 mod objects;
+mod pop;
 mod refs;
 mod surface;
+mod vary;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

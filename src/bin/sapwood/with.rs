@@ -6,6 +6,8 @@
 //! With a time limit it runs in a process group of its own, so that all it started can be ended.
 //! Without one it stays in ours: Ctrl-C ends it as well.
 
+mod feed;
+
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::open::Opened;
+
+pub(crate) use feed::Feed;
 
 /// How much of what a command prints is taken.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
