@@ -13,9 +13,11 @@
 mod append;
 mod change;
 mod context;
+mod draft;
 mod forest;
 mod message;
 mod pin;
+mod settings;
 mod view;
 mod words;
 
@@ -27,9 +29,11 @@ pub use crate::walk::transcript;
 pub use append::append;
 pub use change::Change;
 pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
+pub use draft::Draft;
 pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
-pub use pin::{Pin, pin};
+pub use pin::{Pin, find_pin, pin};
+pub use settings::{Settings, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};
 

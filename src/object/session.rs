@@ -70,9 +70,9 @@ impl Session {
     pub const KIND: Kind = Kind::Session;
 
     /// The metadata of a session of which only id and time are known.
-    pub fn new(sid: String, time: i64) -> Session {
+    pub fn new(sid: impl Into<String>, time: i64) -> Session {
         Session {
-            sid,
+            sid: sid.into(),
             time,
             name: None,
             cwd: None,

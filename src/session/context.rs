@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | message | yes; a tool result joins its call, wherever it hangs |
 //! | model, thinking, config change | state only |
-//! | compaction | the last on the path wins: its summary, then from its first kept entry |
+//! | compaction | the last on the path wins: its summary, if any, then from its first kept entry |
 //! | branch summary, stack summary | in place, as a user message, if not empty |
 //! | custom message, bash execution | yes |
 //! | merge | its summary; the second parent is not walked |

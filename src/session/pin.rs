@@ -1,12 +1,10 @@
 //! Fixing, once, which session and branch a program writes to.
 
 use crate::error::Result;
-use crate::object::{NewObject, Session};
+use crate::object::Session;
 use crate::repo::{Place, Repo, head_branch, named_session};
-use crate::session::{FIRST_BRANCH, random_id};
-use crate::store::{
-    self, Durability, Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction,
-};
+use crate::session::{BranchRecord, Change, FIRST_BRANCH, View, random_id};
+use crate::store::{Durability, Operation, RefName, RefValue, Snapshot};
 
 /// A session and a branch of it, both by their exact names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,95 +56,90 @@ pub fn pin(
     now_ms: i64,
     actor: &str,
 ) -> Result<Pin> {
-    let request = Request {
-        session,
-        branch,
-        new_session: match session {
-            Some(session) => session.to_owned(),
-            None => random_id()?,
-        },
-        now_ms,
+    let new_session = match session {
+        Some(session) => session.to_owned(),
+        None => random_id()?,
     };
-    let (found, changes) = request.settle(&*repo.snapshot()?)?;
-    if changes.refs.is_empty() {
-        return Ok(found);
+    let find = |snapshot: &dyn Snapshot| {
+        let session = current(snapshot, session)?.unwrap_or_else(|| new_session.clone());
+        names(snapshot, session, branch)
+    };
+    let snapshot = repo.snapshot()?;
+    let mut pinned = find(&*snapshot)?;
+    if is_there(&*snapshot, &pinned)? {
+        return Ok(pinned);
     }
-    let mut pinned = found;
+    let operation =
+        Operation { time: now_ms, actor: actor.to_owned(), command: "append".to_owned() };
     repo.commit(Durability::Full, &mut |snapshot| {
-        let (found, mut changes) = request.settle(snapshot)?;
-        pinned = found;
-        if !changes.refs.is_empty() {
-            changes.operation = Some(Operation {
-                time: now_ms,
-                actor: actor.to_owned(),
-                command: "append".to_owned(),
-            });
-        }
-        Ok(changes)
+        pinned = find(snapshot)?;
+        create(snapshot, &pinned, now_ms)?.finish(Some(operation.clone()))
     })?;
     Ok(pinned)
 }
 
-struct Request<'a> {
-    session: Option<&'a str>,
-    branch: Option<&'a str>,
-    /// The id for a session that has to be created.
-    new_session: String,
-    now_ms: i64,
+/// Finds the session and the branch that [`pin`] would, if the session is there. Creates nothing.
+pub fn find_pin(
+    snapshot: &dyn Snapshot,
+    session: Option<&str>,
+    branch: Option<&str>,
+) -> Result<Option<Pin>> {
+    let found = current(snapshot, session)?;
+    found.map(|session| names(snapshot, session, branch)).transpose()
 }
 
-impl Request<'_> {
-    /// Finds the pin, and what has to change for it to exist.
-    fn settle(&self, snapshot: &dyn Snapshot) -> Result<(Pin, Transaction)> {
-        let current = match self.session {
-            Some(session) => named_session(snapshot, session)?,
-            None => Place::default().session_id(snapshot)?,
-        };
-        let mut changes = Transaction::default();
-        let session = current.unwrap_or_else(|| self.new_session.clone());
-        let active = head_branch(snapshot, &session)?;
-        let branch = match (self.branch, &active) {
-            (Some(branch), _) => branch.to_owned(),
-            (None, Some(active)) => active.clone(),
-            (None, None) => FIRST_BRANCH.to_owned(),
-        };
-        let pin = Pin::new(session, branch)?;
-        let meta = RefName::of_session(&pin.session, "meta")?;
-        if snapshot.reference(&meta)?.is_none() {
-            let meta = self.metadata(&pin.session)?;
-            create(&mut changes, &pin, "meta", RefValue::Id(meta.id))?;
-            changes.objects.push(meta);
-        }
-        let session_head = RefName::of_session(&pin.session, "HEAD")?;
-        if snapshot.reference(&session_head)?.is_none() {
-            // A branch that is asked for in a new session is its first one, and so the active one.
-            create(&mut changes, &pin, "HEAD", RefValue::Symbolic(pin.head.clone()))?;
-        } else if snapshot.reference(&pin.head)?.is_none()
-            && let (_, Some(entry)) = store::resolve(snapshot, &session_head)?
-        {
-            let rest = format!("heads/{}", pin.branch);
-            create(&mut changes, &pin, &rest, RefValue::Id(entry))?;
-        }
-        if snapshot.reference(&RefName::head())?.is_none() {
-            changes.refs.push(RefUpdate {
-                name: RefName::head(),
-                expected: Expected::Missing,
-                new: Some(RefValue::Symbolic(session_head)),
-            });
-        }
-        Ok((pin, changes))
-    }
-
-    fn metadata(&self, sid: &str) -> Result<NewObject> {
-        Session::new(sid.to_owned(), self.now_ms).encode()
+fn current(snapshot: &dyn Snapshot, session: Option<&str>) -> Result<Option<String>> {
+    match session {
+        Some(session) => named_session(snapshot, session),
+        None => Place::default().session_id(snapshot),
     }
 }
 
-fn create(changes: &mut Transaction, pin: &Pin, rest: &str, value: RefValue) -> Result<()> {
-    changes.refs.push(RefUpdate {
-        name: RefName::of_session(&pin.session, rest)?,
-        expected: Expected::Missing,
-        new: Some(value),
-    });
-    Ok(())
+fn names(snapshot: &dyn Snapshot, session: String, branch: Option<&str>) -> Result<Pin> {
+    let active = head_branch(snapshot, &session)?;
+    let branch = branch.map(str::to_owned).or(active);
+    Pin::new(session, branch.unwrap_or_else(|| FIRST_BRANCH.to_owned()))
+}
+
+/// Says whether nothing has to be created before the first entry.
+fn is_there(snapshot: &dyn Snapshot, pin: &Pin) -> Result<bool> {
+    let has = |rest: &str| -> Result<bool> {
+        Ok(snapshot.reference(&RefName::of_session(&pin.session, rest)?)?.is_some())
+    };
+    let is_active = head_branch(snapshot, &pin.session)?.as_deref() == Some(pin.branch());
+    let is_known = || -> Result<bool> {
+        Ok(snapshot.reference(&pin.head)?.is_some() || has(&format!("records/{}", pin.branch))?)
+    };
+    Ok(has("meta")?
+        && has("HEAD")?
+        && (is_active || is_known()?)
+        && snapshot.reference(&RefName::head())?.is_some())
+}
+
+/// Creates what is not there: the session, the branch, the store's HEAD.
+fn create<'a>(snapshot: &'a dyn Snapshot, pin: &Pin, now_ms: i64) -> Result<Change<'a>> {
+    let mut change = match View::of(snapshot, &pin.session) {
+        Ok(_) => Change::on(snapshot, &pin.session, now_ms)?,
+        // A branch that is asked for in a new session is its first one, and so the active one.
+        Err(_) => {
+            let blank = Session::new(&pin.session, now_ms);
+            Change::create(snapshot, blank, &pin.branch, now_ms)?
+        }
+    };
+    match head_branch(snapshot, &pin.session)? {
+        None => change.use_branch(&pin.branch)?,
+        Some(active) if active == pin.branch => {}
+        Some(active) => {
+            let is_recorded = change.reference(&format!("records/{}", pin.branch))?.is_some();
+            if change.branch(&pin.branch)?.is_none() && !is_recorded {
+                let record = BranchRecord::at(change.branch(&active)?, Some(active));
+                change.create_branch(&pin.branch, &record)?;
+            }
+        }
+    }
+    if snapshot.reference(&RefName::head())?.is_none() {
+        let head = change.view().name("HEAD")?;
+        change.set_ref(RefName::head(), Some(RefValue::Symbolic(head)));
+    }
+    Ok(change)
 }

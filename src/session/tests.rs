@@ -128,20 +128,45 @@ fn a_move_closes_the_run_before_it() {
     let repo = Repo::in_memory();
     let main = pin(&repo, Some("s"), Some("main"), 0, "tester").unwrap();
     let begun = add(&repo, &main, &["a", "b"]);
-    let other = pin(&repo, Some("s"), Some("other"), 0, "tester").unwrap();
     let events = RefName::of_session("s", "events").unwrap();
-    add(&repo, &other, &["c"]);
-    assert_eq!(repo.reference(&events).unwrap(), None, "it extends the tip");
-    let last = add(&repo, &main, &["d"])[0];
-    let Some(RefValue::Id(event)) = repo.reference(&events).unwrap() else {
-        panic!("the tip was on another branch");
+    let last_event = || match repo.reference(&events).unwrap() {
+        Some(RefValue::Id(event)) => repo.event(&event).unwrap(),
+        _ => panic!("something happened"),
     };
-    let event = repo.event(&event).unwrap();
-    assert_eq!((event.label.as_str(), event.priors.len()), ("move", 0));
-    assert_eq!(event.runs.iter().map(|run| run.count).collect::<Vec<_>>(), [3]);
+    let other = pin(&repo, Some("s"), Some("other"), 0, "tester").unwrap();
+    let record = View::of(&*repo.snapshot().unwrap(), "s").unwrap().record("other").unwrap();
+    assert_eq!(record, Some(BranchRecord::at(Some(begun[1]), Some("main".to_owned()))));
+    assert_eq!(last_event().runs.iter().map(|run| run.count).collect::<Vec<_>>(), [2]);
+    add(&repo, &other, &["c"]);
+    assert_eq!(last_event().label, "branch", "it extends the tip");
+    let last = add(&repo, &main, &["d"])[0];
+    let event = last_event();
+    assert_eq!((event.label.as_str(), event.priors.len()), ("move", 1));
+    assert_eq!(event.runs.iter().map(|run| run.count).collect::<Vec<_>>(), [1]);
     assert_eq!(event.links, [begun[1]]);
     assert_eq!(event.body.get("to"), Some(&Value::from(begun[1].to_string())));
     assert_eq!(repo.resolve("s:tip").unwrap(), last);
+}
+
+#[test]
+fn a_branch_that_begins_with_nothing_is_recorded_once() {
+    let repo = Repo::in_memory();
+    pin(&repo, Some("s"), Some("main"), 0, "tester").unwrap();
+    for _ in 0..2 {
+        pin(&repo, Some("s"), Some("other"), 0, "tester").unwrap();
+    }
+    let snapshot = repo.snapshot().unwrap();
+    let record = View::of(&*snapshot, "s").unwrap().record("other").unwrap().unwrap();
+    assert_eq!((record.at, record.parent.as_deref()), (None, Some("main")));
+    let found = find_pin(&*snapshot, None, Some("x")).unwrap().unwrap();
+    assert_eq!((found.session(), found.branch()), ("s", "x"));
+    assert_eq!(find_pin(&*snapshot, Some("t"), None).unwrap(), None);
+    let Some(RefValue::Id(event)) =
+        repo.reference(&RefName::of_session("s", "events").unwrap()).unwrap()
+    else {
+        panic!("the branch was recorded");
+    };
+    assert_eq!(repo.event(&event).unwrap().priors, []);
 }
 
 #[test]

@@ -3,14 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod append;
+mod append_one;
+mod ask;
 mod find;
 mod history;
 mod loose;
 mod maintenance;
 mod objects;
+mod pop;
 mod reading;
 mod refs;
 mod surface;
+mod vary;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -99,6 +99,13 @@ macro_rules! commands {
 commands! {
     Init => init,
     Append => append,
+    Ask => ask,
+    Edit => edit,
+    Retry => retry,
+    Reconfigure => reconfigure,
+    Pop => pop,
+    Compact => compact,
+    Uncompact => uncompact,
     Label => label,
     Log => log,
     Show => show,

@@ -18,6 +18,8 @@ mod render;
 mod style;
 mod target;
 mod when;
+mod with;
+mod words;
 
 use std::process::ExitCode;
 

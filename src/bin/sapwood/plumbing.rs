@@ -3,7 +3,6 @@
 //! An `Args` struct whose doc comment is the help, and `run`, which does it. What several of them
 //! need stands here.
 
-pub(crate) mod append;
 pub(crate) mod cat_file;
 pub(crate) mod completions;
 pub(crate) mod count_objects;

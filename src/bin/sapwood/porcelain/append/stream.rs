@@ -1,92 +1,91 @@
-//! `sapwood append`
+//! `sapwood append --stdin`: one JSON object a line, for as long as they come.
 
 use std::io::{self, BufRead, BufReader, StdinLock};
 use std::ops::Range;
 
-use clap::ValueEnum;
 use sapwood::codec::{Value, json};
 use sapwood::error::Error;
 use sapwood::id::Id;
+use sapwood::ops::Target;
 use sapwood::session::{self, Pin};
-use sapwood::store::{Durability, OBJECT_BYTES_MAX, Store};
+use sapwood::store::{Durability, OBJECT_BYTES_MAX, Operation, Store};
+use sapwood::time;
 
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context, Opened};
+use crate::style;
 
 /// How much of standard input is read at once.
 const INPUT_BYTES: usize = 1 << 18;
 
-/// Add messages to a branch, one JSON object a line
-///
-/// Each line is one transaction, and its id is printed on a line of its own as
-/// soon as it is on disk. The session and the branch are fixed at the start;
-/// they are created where there are none. Blank lines are skipped. A line that
-/// is no JSON object ends the command with exit code 3; what came before it
-/// stays.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  echo '{\"type\":\"message\",\"text\":\"hello\"}' | sapwood append --stdin
-  sapwood append --stdin -s s1 -b topic < messages.jsonl
-  sapwood append --stdin --durability relaxed --batch 100 < big.jsonl")]
-pub(crate) struct Args {
-    /// Read the messages from standard input
-    #[arg(long, required = true)]
-    stdin: bool,
-    /// The session, by id or name; else $SAPWOOD_SESSION, else the current one
-    #[arg(short, long, value_name = "SESSION")]
-    session: Option<String>,
-    /// The branch; else the session's active one
-    #[arg(short, long, value_name = "BRANCH")]
-    branch: Option<String>,
-    /// When an id is printed: after the sync, or before it
-    #[arg(long, value_name = "WHEN", default_value = "full")]
-    durability: When,
-    /// Commit up to N lines together, if they have arrived already
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+/// What the operations log calls it.
+const COMMAND: &str = "append";
+
+/// Reads lines and commits them until there are no more.
+pub(super) fn run(
+    target: &Target,
+    durability: Durability,
     batch: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum When {
-    Full,
-    Relaxed,
-}
-
-pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    debug_assert!(args.stdin, "it is required");
-    let opened = context.open_or_create()?;
-    let session = args.session.as_deref().or(opened.place.session.as_deref());
-    let branch = args.branch.as_deref();
-    let pin = session::pin(&opened.repo, session, branch, open::now(), &open::actor())?;
+    opened: &Opened,
+    context: &mut Context,
+) -> Result<Answer, Failure> {
     let mut stream = Stream {
         context,
-        opened: &opened,
-        pin,
-        durability: match args.durability {
-            When::Full => Durability::Full,
-            When::Relaxed => Durability::Relaxed,
-        },
+        opened,
+        destination: destination(opened, target)?,
+        durability,
         lines: Vec::new(),
         bodies: Vec::new(),
+        odd_times: 0,
     };
     let mut input = Input::new();
-    while input.fill(args.batch as usize)? {
+    while input.fill(batch as usize)? {
         stream.commit(&input)?;
+    }
+    if stream.odd_times > 1 {
+        let count = stream.odd_times;
+        stream.context.output.note(format_args!("{count} lines in all have such a timestamp"));
     }
     opened.store.sync()?;
     Ok(Answer::Yes)
+}
+
+/// Fixes where the lines go; what is not there is created with the first of them.
+fn destination(opened: &Opened, target: &Target) -> Result<Destination, Failure> {
+    let (session, branch) = (target.session.as_deref(), target.branch.as_deref());
+    if target.parent.is_some() {
+        let operation =
+            Operation { time: open::now(), actor: open::actor(), command: COMMAND.into() };
+        let spot = target.find(&*opened.repo.snapshot()?)?;
+        opened.repo.commit(Durability::Full, &mut |snapshot| {
+            spot.change(snapshot, operation.time)?.finish(Some(operation.clone()))
+        })?;
+        return Ok(Destination::Pinned(Pin::new(spot.session, spot.branch)?));
+    }
+    Ok(match session::find_pin(&*opened.repo.snapshot()?, session, branch)? {
+        Some(pin) => {
+            Destination::Named(Some(pin.session().to_owned()), Some(pin.branch().to_owned()))
+        }
+        None => Destination::Named(target.session.clone(), target.branch.clone()),
+    })
+}
+
+/// Where the lines go: by name until the first of them is there.
+enum Destination {
+    Named(Option<String>, Option<String>),
+    Pinned(Pin),
 }
 
 /// Where the lines go.
 struct Stream<'a> {
     context: &'a mut Context,
     opened: &'a Opened,
-    pin: Pin,
+    destination: Destination,
     durability: Durability,
     lines: Vec<u64>,
     bodies: Vec<Value>,
+    /// How many lines had a timestamp that is none.
+    odd_times: u64,
 }
 
 impl Stream<'_> {
@@ -96,6 +95,7 @@ impl Stream<'_> {
         for (number, line) in input.lines() {
             match parse(line) {
                 Ok(body) => {
+                    self.check_time(number, &body);
                     self.bodies.push(body);
                     self.lines.push(number);
                 }
@@ -121,6 +121,23 @@ impl Stream<'_> {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Says so where a timestamp is none and the time of writing will be taken.
+    fn check_time(&mut self, number: u64, body: &Value) {
+        let is_odd = match body.get("timestamp") {
+            None | Some(Value::Null | Value::Integer(_)) => false,
+            Some(Value::Text(text)) => time::parse(text).is_none(),
+            Some(_) => true,
+        };
+        self.odd_times += u64::from(is_odd);
+        if is_odd && self.odd_times == 1 {
+            let output = &mut self.context.output;
+            let warning = output.paint(style::WARNING, "warning");
+            output.note(format_args!(
+                "{warning}: line {number}: 'timestamp' is no RFC 3339 time; taking the time of now"
+            ));
+        }
+    }
+
     fn commit_singly(&mut self, input: &Input) -> Result<(), Failure> {
         for (number, line) in input.lines() {
             let kept = parse(line).and_then(|body| self.append(vec![body]));
@@ -135,7 +152,15 @@ impl Stream<'_> {
             return Ok(());
         }
         let repo = &self.opened.repo;
-        let ids = session::append(repo, &self.pin, bodies, self.durability, open::now())?;
+        if let Destination::Named(session, branch) = &self.destination {
+            let (session, branch) = (session.as_deref(), branch.as_deref());
+            let pin = session::pin(repo, session, branch, open::now(), &open::actor())?;
+            self.destination = Destination::Pinned(pin);
+        }
+        let Destination::Pinned(pin) = &self.destination else {
+            return Ok(());
+        };
+        let ids = session::append(repo, pin, bodies, self.durability, open::now())?;
         for id in &ids {
             self.print(id)?;
         }

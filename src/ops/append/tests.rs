@@ -1,0 +1,70 @@
+//! Where entries go, and that they go there together.
+
+use super::*;
+use crate::session::transcript;
+
+fn operation() -> Operation {
+    Operation { time: 5, actor: "tester".to_owned(), command: "append".to_owned() }
+}
+
+fn target(session: Option<&str>, branch: Option<&str>, parent: Option<&str>) -> Target {
+    let own = |text: Option<&str>| text.map(str::to_owned);
+    Target { session: own(session), branch: own(branch), parent: own(parent) }
+}
+
+fn say(repo: &Repo, target: &Target, text: &str) -> Result<AppendOutcome> {
+    let ground = Ground::find(&*repo.snapshot()?, target)?;
+    append(repo, &ground, &[Draft::message("user", text)], false, &operation())
+}
+
+fn operations(repo: &Repo) -> usize {
+    let mut count = 0;
+    let snapshot = repo.snapshot().unwrap();
+    let visited = snapshot.operations(&mut |_| {
+        count += 1;
+        Ok(std::ops::ControlFlow::Continue(()))
+    });
+    visited.unwrap();
+    count
+}
+
+#[test]
+fn what_is_not_there_is_created_with_the_entry_or_not_at_all() {
+    let repo = Repo::in_memory();
+    let bad = Draft { body: crate::codec::Value::map::<&str>([]), ..Draft::message("user", "") };
+    let ground = Ground::find(&*repo.snapshot().unwrap(), &Target::default()).unwrap();
+    assert!(append(&repo, &ground, &[bad], false, &operation()).is_err());
+    assert_eq!(repo.snapshot().unwrap().references("").unwrap(), []);
+    let first = say(&repo, &Target::default(), "a").unwrap();
+    assert!(first.is_new_session && first.branch == "main");
+    assert_eq!(repo.resolve("HEAD").unwrap(), first.entries[0]);
+    assert_eq!(operations(&repo), 1);
+    let second = say(&repo, &Target::default(), "b").unwrap();
+    assert_eq!((second.is_new_session, operations(&repo)), (false, 1), "a plain append");
+    assert_eq!(repo.path(&second.entries[0]).unwrap(), [second.entries[0], first.entries[0]]);
+    let other = say(&repo, &target(None, Some("idea"), Some("msg:1")), "c").unwrap();
+    assert_eq!(repo.path(&other.entries[0]).unwrap(), [other.entries[0], first.entries[0]]);
+    let snapshot = repo.snapshot().unwrap();
+    let record = View::of(&*snapshot, &first.session).unwrap().record("idea").unwrap().unwrap();
+    assert_eq!((record.at, record.parent.as_deref()), (Some(first.entries[0]), Some("main")));
+    let said = [first.entries[0], second.entries[0], other.entries[0]];
+    assert_eq!(transcript(&*snapshot, &first.session).unwrap(), said);
+    let named = say(&repo, &target(Some("s9"), Some("dev"), None), "d").unwrap();
+    assert_eq!((named.session.as_str(), named.branch.as_str()), ("s9", "dev"));
+    assert_eq!(repo.resolve("HEAD").unwrap(), second.entries[0], "the store's HEAD stays");
+}
+
+#[test]
+fn whoever_was_outrun_learns_of_it() {
+    let repo = Repo::in_memory();
+    say(&repo, &target(Some("s"), None, None), "a").unwrap();
+    let ground = Ground::find(&*repo.snapshot().unwrap(), &target(Some("s"), None, None)).unwrap();
+    say(&repo, &target(Some("s"), None, None), "b").unwrap();
+    let drafts = [Draft::message("user", "q"), Draft::message("assistant", "a")];
+    let lost = append(&repo, &ground, &drafts, true, &operation()).unwrap_err();
+    assert!(matches!(lost, Error::RefConflict { .. }), "{lost}");
+    assert!(say(&repo, &target(Some("s"), Some("main"), Some("main~1")), "c").is_err());
+    assert!(say(&repo, &target(Some("t"), None, Some("main~1")), "c").is_err());
+    assert_eq!(transcript(&*repo.snapshot().unwrap(), "s").unwrap().len(), 2);
+    assert_eq!(append(&repo, &ground, &drafts, false, &operation()).unwrap().entries.len(), 2);
+}
