@@ -1,7 +1,7 @@
 //! Sessions: where a conversation is written to, and how it grows.
 //!
 //! A session is its refs: `meta` (its metadata), `HEAD` (symbolic: the active branch),
-//! `heads/<branch>`, `tip` (the latest entry, on whatever branch) and `events` (the latest event).
+//! `heads/<branch>`, `memory/<branch>` (a shortcut, see `remember.rs`), `tip` (the latest entry, on whatever branch) and `events` (the latest event).
 //!
 //! Invariants:
 //! - `tip` and `events` together lead to every entry that was ever appended;
@@ -15,6 +15,7 @@ mod change;
 mod context;
 mod message;
 mod pin;
+mod remember;
 mod view;
 
 use std::io;
@@ -27,6 +28,7 @@ pub use change::Change;
 pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, pin};
+pub use remember::{MEMORY_LABEL, known, memory_at, memory_of, recall, remember, remember_node};
 pub use view::{BranchRecord, View};
 
 /// How many characters the id of a new session has.
