@@ -38,6 +38,13 @@ pub(crate) enum Failure {
     Missing(String),
     /// So many errors were found in a store that was to be checked.
     Damaged(usize),
+    /// A command that was run for its answer gave none.
+    Command {
+        /// What was run.
+        command: String,
+        /// How it went.
+        why: String,
+    },
     /// Standard input could not be read.
     Input(io::Error),
     /// Standard output could not be written.
@@ -87,18 +94,22 @@ impl Failure {
                 CORRUPT,
                 Some("nothing was changed; keep a copy before any repair".to_owned()),
             ),
+            Failure::Command { .. } => {
+                ("command-failed", REQUEST, Some("nothing was changed".to_owned()))
+            }
             Failure::Input(_) | Failure::Output(_) => ("io", IO, None),
             Failure::Line { cause, .. } => cause.explain(),
         }
     }
 
-    fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             Failure::Library(error) => error.to_string(),
             Failure::Usage(message) | Failure::Missing(message) => message.clone(),
             Failure::Request { message, .. } => message.clone(),
             Failure::Damaged(1) => "the store has 1 error".to_owned(),
             Failure::Damaged(count) => format!("the store has {count} errors"),
+            Failure::Command { command, why } => format!("the command '{command}' {why}"),
             Failure::Input(error) => format!("cannot read standard input: {error}"),
             Failure::Output(error) => format!("cannot write standard output: {error}"),
             Failure::Line { number, cause } => format!("line {number}: {}", cause.message()),

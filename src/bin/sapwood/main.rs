@@ -14,6 +14,7 @@ mod quote;
 mod range;
 mod style;
 mod target;
+mod with;
 
 use std::process::ExitCode;
 
