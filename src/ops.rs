@@ -6,7 +6,12 @@
 //! did it and when, and stands in the operations log.
 
 mod label;
+mod memory;
 mod target;
 
 pub use label::{LabelOptions, LabelOutcome, label};
+pub use memory::{
+    MemoryCommitOptions, MemoryCommitOutcome, MemoryMergeOptions, MemoryMergeOutcome,
+    memory_commit, memory_head, memory_merge,
+};
 pub use target::{Spot, Target};

@@ -21,7 +21,7 @@ use crate::store::{Snapshot, Topology};
 
 pub use ancestry::{Ancestors, ancestors};
 pub use common::{is_ancestor, merge_bases};
-pub use transcript::{run_count, transcript};
+pub use transcript::{run_count, transcript, transcript_since};
 
 /// How many ids a path asks for at first, and at the most.
 const PATH_BATCH_MIN: usize = 16;

@@ -100,6 +100,7 @@ commands! {
     Init => init,
     Append => append,
     Label => label,
+    Memory => memory,
     HashObject => hash_object,
     CatFile => cat_file,
     RevParse => rev_parse,

@@ -1,3 +1,4 @@
 //! The commands that people use: one file each, of the same shape as the plumbing.
 
 pub(crate) mod label;
+pub(crate) mod memory;
