@@ -5,10 +5,12 @@
 //! [`Change`](crate::session::Change)s, so it happens whole or not at all; the operation says who
 //! did it and when, and stands in the operations log.
 
+mod context;
 mod label;
 mod memory;
 mod target;
 
+pub use context::{ContextOptions, ContextOutcome, Role, RoleMap, context};
 pub use label::{LabelOptions, LabelOutcome, label};
 pub use memory::{
     MemoryCommitOptions, MemoryCommitOutcome, MemoryMergeOptions, MemoryMergeOutcome,

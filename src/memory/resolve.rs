@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::codec::Value;
+use crate::codec::{Value, json};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::memory::merge;
@@ -23,6 +23,25 @@ pub struct Known {
     pub node: Id,
     /// The entry it was learned from.
     pub source: Option<Id>,
+}
+
+impl Known {
+    /// Says the fact on one line.
+    pub fn sentence(&self) -> String {
+        sentence(self.key.as_deref(), &self.value)
+    }
+}
+
+/// Says a fact, a note or a card on one line.
+pub fn sentence(key: Option<&str>, value: &Value) -> String {
+    let text = match value {
+        Value::Text(text) => text.replace(['\n', '\r'], " "),
+        other => json::to_string(other),
+    };
+    match key.filter(|_| value.get("key").is_none()) {
+        Some(key) => format!("{key}: {text}"),
+        None => text,
+    }
 }
 
 /// Collects the facts that are known at a node, those of the root first.

@@ -101,6 +101,7 @@ commands! {
     Append => append,
     Label => label,
     Memory => memory,
+    Context => context,
     HashObject => hash_object,
     CatFile => cat_file,
     RevParse => rev_parse,

@@ -1,4 +1,5 @@
 //! The commands that people use: one file each, of the same shape as the plumbing.
 
+pub(crate) mod context;
 pub(crate) mod label;
 pub(crate) mod memory;

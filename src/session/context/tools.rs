@@ -129,11 +129,16 @@ fn drop_orphans(messages: &mut Vec<Shown>) {
     });
 }
 
-/// Gives the place behind a message and the answers that follow it.
+/// Gives the place behind the turn of a message that calls, and the answers that follow it.
 fn behind_answers(messages: &[Shown], caller: usize) -> usize {
-    let after = messages[caller + 1..].iter();
-    let answers = after.take_while(|shown| shown.message.answers().next().is_some());
-    caller + 1 + answers.count()
+    let mut place = caller + 1;
+    while messages.get(place).is_some_and(|shown| shown.message.calls().next().is_some()) {
+        place += 1;
+    }
+    while messages.get(place).is_some_and(|shown| shown.message.answers().next().is_some()) {
+        place += 1;
+    }
+    place
 }
 
 /// Puts results beside their calls that hang elsewhere in the session, the first of each call.

@@ -9,7 +9,7 @@ mod merge;
 mod resolve;
 
 use clap::Subcommand;
-use sapwood::codec::{Value, json};
+use sapwood::codec::Value;
 use sapwood::id::Id;
 use sapwood::memory::Known;
 use sapwood::store::Snapshot;
@@ -66,7 +66,7 @@ fn print(context: &mut Context, snapshot: &dyn Snapshot, fact: &Known) -> Result
     }
     let node = context.output.paint(style::ID, short(snapshot, &fact.node, SHORT_DIGITS)?);
     let source = place(snapshot, fact.source)?;
-    let text = sentence(fact.key.as_deref(), &fact.value);
+    let text = fact.sentence();
     context.output.item(format_args!("{node} {source:SHORT_DIGITS$} {text}"))
 }
 
@@ -87,13 +87,4 @@ fn fields(fact: &Known) -> [(&'static str, Value); 4] {
 /// Shortens the id of the entry that a fact was learned from.
 fn place(snapshot: &dyn Snapshot, source: Option<Id>) -> Result<String, Failure> {
     source.map_or(Ok("-".to_owned()), |id| short(snapshot, &id, SHORT_DIGITS))
-}
-
-/// Says a fact on one line.
-fn sentence(key: Option<&str>, value: &Value) -> String {
-    let text = match value {
-        Value::Text(text) => text.replace(['\n', '\r'], " "),
-        other => json::to_string(other),
-    };
-    key.filter(|_| value.get("key").is_none()).map_or(text.clone(), |key| format!("{key}: {text}"))
 }

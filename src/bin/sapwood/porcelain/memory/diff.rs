@@ -4,7 +4,7 @@ use sapwood::codec::Value;
 use sapwood::memory::{self, Difference, Known};
 use sapwood::ops;
 
-use super::{object, sentence};
+use super::object;
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
@@ -53,8 +53,7 @@ pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
         for (sign, fact) in [('-', was), ('+', now)] {
             if let Some(fact) = fact {
-                let text = sentence(fact.key.as_deref(), &fact.value);
-                context.output.item(format_args!("{sign} {text}"))?;
+                context.output.item(format_args!("{sign} {}", fact.sentence()))?;
             }
         }
     }

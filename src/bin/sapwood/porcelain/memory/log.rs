@@ -2,11 +2,12 @@
 
 use sapwood::codec::Value;
 use sapwood::id::Id;
+use sapwood::memory::sentence;
 use sapwood::object::{Fact, Node};
 use sapwood::store::Snapshot;
 use sapwood::{memory, ops};
 
-use super::{place, sentence};
+use super::place;
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;

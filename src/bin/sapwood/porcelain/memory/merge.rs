@@ -1,11 +1,11 @@
 //! `sapwood memory merge`
 
 use sapwood::codec::Value;
-use sapwood::memory::{Conflict, Known, Merge};
+use sapwood::memory::{Conflict, Known, Merge, sentence};
 use sapwood::ops::{self, MemoryMergeOptions};
 use sapwood::store::Snapshot;
 
-use super::{object, place, sentence};
+use super::{object, place};
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
