@@ -6,11 +6,13 @@
 //! did it and when, and stands in the operations log.
 
 mod context;
+mod handoff;
 mod label;
 mod memory;
 mod target;
 
 pub use context::{ContextOptions, ContextOutcome, Role, RoleMap, context};
+pub use handoff::{HandoffOptions, HandoffOutcome, handoff};
 pub use label::{LabelOptions, LabelOutcome, label};
 pub use memory::{
     MemoryCommitOptions, MemoryCommitOutcome, MemoryMergeOptions, MemoryMergeOutcome,

@@ -102,6 +102,7 @@ commands! {
     Label => label,
     Memory => memory,
     Context => context,
+    Handoff => handoff,
     HashObject => hash_object,
     CatFile => cat_file,
     RevParse => rev_parse,
