@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod append;
+mod context;
 mod find;
 mod history;
 mod loose;
 mod maintenance;
+mod memory;
 mod objects;
 mod refs;
 mod surface;

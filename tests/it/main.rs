@@ -14,6 +14,7 @@ mod fsck;
 mod golden;
 mod processes;
 mod sample;
+mod seeds;
 mod sim;
 mod store_laws;
 mod support;
