@@ -107,8 +107,8 @@
 //! # Layers
 //!
 //! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`];
-//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`ops`]. The library never prints, prompts, or
-//! reads the environment.
+//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`ops`]. The library never
+//! prints, prompts, or reads the environment.
 
 pub mod codec;
 pub mod disk;

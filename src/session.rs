@@ -1,7 +1,8 @@
 //! Sessions: where a conversation is written to, and how it grows.
 //!
 //! A session is its refs: `meta` (its metadata), `HEAD` (symbolic: the active branch),
-//! `heads/<branch>`, `memory/<branch>` (a shortcut, see `remember.rs`), `tip` (the latest entry, on whatever branch) and `events` (the latest event).
+//! `heads/<branch>`, `tip` (the latest entry, on whatever branch) and `events` (the latest event).
+//! `memory/<branch>` is a shortcut to what is known at the end of a branch.
 //!
 //! Invariants:
 //! - `tip` and `events` together lead to every entry that was ever appended;

@@ -1,9 +1,9 @@
 //! Bringing what another branch learned to this one.
 //!
 //! Three ways: for each key, what this side has, what the other has, and what both had where they
-//! parted. What only one side changed is taken from it. What both changed differently is a conflict,
-//! and both versions stay: the merge holds a fact with that key whose value cites them. Facts
-//! without a key are never in conflict: all of them are kept, each once.
+//! parted. What only one side changed is taken from it. What both changed differently is a
+//! conflict, and both versions stay: the merge holds a fact with that key whose value cites them.
+//! Facts without a key are never in conflict: all of them are kept, each once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -97,8 +97,8 @@ pub fn merge(snapshot: &dyn Snapshot, ours: Option<Id>, theirs: Id) -> Result<Me
     Ok(Merge::Node { facts, conflicts })
 }
 
-/// Merges what is known at `theirs` into the memory of a branch. Gives what it came to, and the node
-/// that is known there now.
+/// Merges what is known at `theirs` into the memory of a branch. Gives what it came to, and the
+/// node that is known there now.
 pub fn merge_into(
     change: &mut Change<'_>,
     branch: &str,

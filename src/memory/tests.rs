@@ -145,15 +145,18 @@ fn what_is_not_there_is_refused() {
     assert_eq!(tree.branches().unwrap().len(), 1);
 }
 
+/// A fact of the model: its key, and what it says.
+type ModelFact = (Option<char>, String);
+
 /// Everything the model knows: nodes by number, and the head of each branch.
 #[derive(Default)]
 struct Model {
-    nodes: Vec<(Vec<usize>, Vec<(Option<char>, String)>)>,
+    nodes: Vec<(Vec<usize>, Vec<ModelFact>)>,
     heads: BTreeMap<usize, usize>,
 }
 
 impl Model {
-    fn facts(&self, node: Option<usize>) -> Vec<(Option<char>, String)> {
+    fn facts(&self, node: Option<usize>) -> Vec<ModelFact> {
         let Some(node) = node else { return Vec::new() };
         let (parents, own) = &self.nodes[node];
         let mut facts = self.facts(parents.first().copied());
@@ -186,14 +189,14 @@ impl Model {
         best
     }
 
-    /// Merges, and gives the facts of the new node, a conflict as `!`; `None` if there is no new one.
-    fn merge(&self, ours: usize, theirs: usize) -> Vec<(Option<char>, String)> {
+    /// Merges, and gives the facts of the new node; a conflict begins with `!`.
+    fn merge(&self, ours: usize, theirs: usize) -> Vec<ModelFact> {
         let bases = self.bases(ours, theirs);
         let is_base = |key, value: &Option<String>| {
             bases.iter().any(|base| value.is_some() && self.value(*base, key) == *value)
         };
         let (our_facts, their_facts) = (self.facts(Some(ours)), self.facts(Some(theirs)));
-        let mut added: Vec<(Option<char>, String)> = Vec::new();
+        let mut added: Vec<ModelFact> = Vec::new();
         for (place, fact) in their_facts.iter().enumerate() {
             match fact.0 {
                 None if our_facts.contains(fact) || added.contains(fact) => {}
@@ -224,7 +227,7 @@ fn plain(facts: &[Known]) -> Vec<(Option<char>, bool, String)> {
     plain.collect()
 }
 
-fn model_plain(facts: &[(Option<char>, String)]) -> Vec<(Option<char>, bool, String)> {
+fn model_plain(facts: &[ModelFact]) -> Vec<(Option<char>, bool, String)> {
     let plain = facts.iter().map(|(key, text)| match text.strip_prefix('!') {
         Some(_) => (*key, true, String::new()),
         None => (*key, false, text.clone()),
@@ -237,7 +240,10 @@ proptest! {
 
     #[test]
     fn resolving_and_merging_agree_with_the_model(
-        steps in prop::collection::vec((0usize..5, 0usize..4, 0usize..4, 0usize..4, 0usize..3), 1..30),
+        steps in prop::collection::vec(
+            (0usize..5, 0usize..4, 0usize..4, 0usize..4, 0usize..3),
+            1..30,
+        ),
     ) {
         let (repo, tree) = tree();
         let mut model = Model::default();
@@ -250,7 +256,8 @@ proptest! {
                     let key = ['a', 'b', 'c'].get(key).copied();
                     let text = key.map_or(format!("v{value}"), |key| format!("{key}=v{value}"));
                     ids.push(commit(&tree, name, &[&text]));
-                    model.nodes.push((head.into_iter().collect(), vec![(key, format!("v{value}"))]));
+                    let fact = (key, format!("v{value}"));
+                    model.nodes.push((head.into_iter().collect(), vec![fact]));
                     model.heads.insert(branch, model.nodes.len() - 1);
                 }
                 (2, None, Some(node)) if branch != 0 => {

@@ -1,6 +1,6 @@
 //! The memory of one session as a tree: make a branch, commit, check out, resolve, list.
 //!
-//! Branches of memory are the branches of the conversation: to go back to one is to go back to both.
+//! Branches of memory are those of the conversation: to go back to one is to go back to both.
 
 use crate::codec::Value;
 use crate::error::{Error, Result};

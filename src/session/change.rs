@@ -167,7 +167,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Moves any ref; nothing deletes it. A branch that goes elsewhere loses its shortcut to memory.
+    /// Moves any ref; nothing deletes it. A branch that goes elsewhere loses its `memory/` ref.
     pub fn set_ref(&mut self, name: RefName, value: Option<RefValue>) {
         let shortcut = name.session().and_then(|(session, rest)| {
             let branch = rest.strip_prefix("heads/")?;

@@ -72,8 +72,8 @@ pub struct Dangling {
 
 /// Builds the context at an entry.
 ///
-/// `session`, if given, is where results of tools are looked for that hang beside the path, and says
-/// which model is in force where the path does not.
+/// `session`, if given, is where results of tools are looked for that hang beside the path, and
+/// says which model is in force where the path does not.
 pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result<Context> {
     let mut reader = Reader::new(snapshot);
     for id in walk::path(snapshot, at) {

@@ -1,4 +1,4 @@
-//! The profile, The Architect and The Wanderer: a memory that branches beside a log that never does.
+//! The profile, The Architect and The Wanderer: memory branches, the transcript never does.
 
 use sapwood::codec::{Value, json};
 use sapwood::memory::{Known, MemoryTree, fact_from_text};
