@@ -33,9 +33,10 @@ pub const DEPTH_MAX: usize = 100;
 const KEYS_COMPARED_MAX: usize = 16;
 
 /// JSON, with links, the order of keys, and the text of odd numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Value {
     /// Nothing.
+    #[default]
     Null,
     /// True or false.
     Bool(bool),

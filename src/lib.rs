@@ -107,13 +107,14 @@
 //! # Layers
 //!
 //! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`];
-//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`ops`]. The library never prints,
-//! prompts, or reads the environment.
+//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`ops`]. The library never
+//! prints, prompts, or reads the environment.
 
 pub mod codec;
 pub mod disk;
 pub mod error;
 pub mod id;
+pub mod memory;
 pub mod object;
 pub mod ops;
 pub mod repo;

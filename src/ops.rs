@@ -12,10 +12,13 @@ mod append;
 mod attach;
 mod children;
 mod compact;
+mod context;
 mod edit;
 mod grep;
+mod handoff;
 mod label;
 mod log;
+mod memory;
 mod pop;
 mod reconfigure;
 mod retry;
@@ -32,10 +35,16 @@ pub use append::{AppendOutcome, Ground, append};
 pub use attach::{AttachOptions, AttachOutcome, Attached, attach};
 pub use children::children;
 pub use compact::{Compaction, Keep, compact, plan_compact, uncompact};
+pub use context::{ContextOptions, ContextOutcome, Role, RoleMap, context};
 pub use edit::edit;
 pub use grep::{GrepOptions, Match, grep};
+pub use handoff::{HandoffOptions, HandoffOutcome, handoff};
 pub use label::{LabelOptions, LabelOutcome, label};
 pub use log::{Filter, Logged, log, path_between};
+pub use memory::{
+    MemoryCommitOptions, MemoryCommitOutcome, MemoryMergeOptions, MemoryMergeOutcome,
+    memory_commit, memory_head, memory_merge,
+};
 pub use pop::{Pop, PopOutcome, SummaryKind, plan_pop, pop};
 pub use reconfigure::reconfigure;
 pub use retry::retry;

@@ -2,6 +2,7 @@
 //!
 //! A session is its refs: `meta` (its metadata), `HEAD` (symbolic: the active branch),
 //! `heads/<branch>`, `tip` (the latest entry, on whatever branch) and `events` (the latest event).
+//! `memory/<branch>` is a shortcut to what is known at the end of a branch.
 //!
 //! Invariants:
 //! - `tip` and `events` together lead to every entry that was ever appended;
@@ -17,6 +18,7 @@ mod draft;
 mod forest;
 mod message;
 mod pin;
+mod remember;
 mod settings;
 mod view;
 mod words;
@@ -33,6 +35,7 @@ pub use draft::Draft;
 pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, find_pin, pin};
+pub use remember::{MEMORY_LABEL, known, memory_at, memory_of, recall, remember, remember_node};
 pub use settings::{Settings, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};

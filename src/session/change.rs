@@ -7,7 +7,8 @@
 //! - every ref is expected where the snapshot has it;
 //! - `tip` is the end of the transcript's current run, and an event closes that run: its first link
 //!   is the entry that the next run hangs on, and `tip` goes there with it;
-//! - an entry that does not follow `tip` is preceded by an event that says where it does follow.
+//! - an entry that does not follow `tip` is preceded by an event that says where it does follow;
+//! - `memory/<branch>` agrees with the branch's path, or is not there.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{self, Entry, Event, NewObject, Object, Run, Session};
 use crate::repo::read_event;
+use crate::session::remember::MEMORY_LABEL;
 use crate::session::view::{BranchRecord, View};
 use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
 use crate::walk::{self, MOVE};
@@ -96,6 +98,7 @@ impl<'a> Change<'a> {
         for (name, new) in self.refs {
             let expected = match self.view.snapshot.reference(&name)? {
                 Some(value) => Expected::Is(value),
+                None if new.is_none() => continue,
                 None => Expected::Missing,
             };
             refs.push(RefUpdate { name, expected, new });
@@ -128,6 +131,11 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// Gives an object that this change adds.
+    pub(super) fn planned(&self, id: &Id) -> Option<&NewObject> {
+        self.objects.iter().rev().find(|object| object.id() == *id)
+    }
+
     /// Gives the end of the transcript's current run.
     pub fn tip(&self) -> Option<Id> {
         self.run.tip
@@ -156,9 +164,16 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Moves any ref; nothing deletes it.
+    /// Moves any ref; nothing deletes it. A branch that goes elsewhere loses its `memory/` ref.
     pub fn set_ref(&mut self, name: RefName, value: Option<RefValue>) {
+        let shortcut = name.session().and_then(|(session, rest)| {
+            let branch = rest.strip_prefix("heads/")?;
+            RefName::of_session(session, &format!("memory/{branch}")).ok()
+        });
         self.refs.insert(name, value);
+        if let Some(shortcut) = shortcut {
+            self.refs.insert(shortcut, None);
+        }
     }
 
     /// Makes this the store's current session.
@@ -189,8 +204,14 @@ impl Change<'_> {
             let body = Value::map([("from", place(self.run.tip)), ("to", place(parent))]);
             self.happened(MOVE, parent, &[], body)?;
         }
+        let head = format!("heads/{branch}");
+        let memory = match self.branch(branch)? == parent && entry.label != MEMORY_LABEL {
+            true => self.reference(&format!("memory/{branch}"))?,
+            false => None,
+        };
         let id = self.put(Object::Entry(entry))?;
-        self.set(&format!("heads/{branch}"), Some(RefValue::Id(id)))?;
+        self.set(&head, Some(RefValue::Id(id)))?;
+        self.set(&format!("memory/{branch}"), memory)?;
         self.run.tip = Some(id);
         self.run.added += 1;
         Ok(id)

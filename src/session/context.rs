@@ -13,7 +13,9 @@
 //! The walk goes back from the entry and ends at the first entry that the compaction keeps, so a
 //! compacted session costs what is kept of it, not what it ever said.
 
-use std::collections::HashSet;
+#[cfg(test)]
+mod tests;
+mod tools;
 
 use crate::codec::Value;
 use crate::error::{Error, Result};
@@ -21,8 +23,11 @@ use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
 use crate::session::message::{Block, Call, MESSAGE_LABELS, Message};
+use crate::session::view::View;
 use crate::store::Snapshot;
 use crate::walk;
+
+pub use tools::{check_answered, unanswered};
 
 /// The types of entries that say which model is in force, or how much it is to think.
 const STATE_LABELS: [&str; 4] =
@@ -67,7 +72,8 @@ pub struct Dangling {
 
 /// Builds the context at an entry.
 ///
-/// `session`, if given, is where results of tools are looked for that hang beside the path.
+/// `session`, if given, is where results of tools are looked for that hang beside the path, and
+/// says which model is in force where the path does not.
 pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result<Context> {
     let mut reader = Reader::new(snapshot);
     for id in walk::path(snapshot, at) {
@@ -77,42 +83,15 @@ pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result
     }
     let mut context = reader.finish();
     if let Some(session) = session {
-        join_strays(snapshot, session, &mut context)?;
+        tools::join_strays(snapshot, session, &mut context.messages)?;
+        if context.model.is_none() {
+            let meta = View::of(snapshot, session)?.stored_meta()?;
+            context.model = meta.model;
+            context.provider = context.provider.or(meta.provider);
+        }
     }
-    context.dangling = dangling(&context.messages);
+    context.dangling = tools::dangling(&context.messages);
     Ok(context)
-}
-
-/// Lists the calls at the end of a path that nothing on it answers.
-pub fn unanswered(snapshot: &dyn Snapshot, at: Id) -> Result<Vec<Dangling>> {
-    let mut shown = Vec::new();
-    for id in walk::path(snapshot, at) {
-        let id = id?;
-        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        if !MESSAGE_LABELS.contains(&&*topology.label) {
-            continue;
-        }
-        let entry = restored_entry(snapshot, &id)?;
-        let Some(message) = Message::read(&entry.label, &entry.body) else {
-            continue;
-        };
-        if message.calls().next().is_none() && message.answers().next().is_none() {
-            break;
-        }
-        shown.push(Shown { entry: id, label: entry.label, time: entry.time, message });
-    }
-    shown.reverse();
-    Ok(dangling(&shown))
-}
-
-/// Refuses to cut a conversation between a tool call and its result.
-pub fn check_answered(snapshot: &dyn Snapshot, at: Id) -> Result<()> {
-    let dangling = unanswered(snapshot, at)?;
-    let Some(first) = dangling.first() else {
-        return Ok(());
-    };
-    let calls = dangling.iter().map(|open| format!("{} ({})", open.call.name, open.call.id));
-    Err(Error::Unanswered { entry: first.entry, calls: calls.collect() })
 }
 
 /// Reads an entry with its long strings put back.
@@ -132,6 +111,8 @@ struct Reader<'a> {
     model: Option<String>,
     provider: Option<String>,
     thinking: Option<String>,
+    /// Whether a compaction told all of the state.
+    is_state_told: bool,
 }
 
 struct Compaction {
@@ -159,6 +140,7 @@ impl<'a> Reader<'a> {
             model: None,
             provider: None,
             thinking: None,
+            is_state_told: false,
         }
     }
 
@@ -173,43 +155,46 @@ impl<'a> Reader<'a> {
             return Ok(false);
         }
         let label = &*topology.label;
-        let says_state = STATE_LABELS.contains(&label) || MESSAGE_LABELS.contains(&label);
-        if is_shown || says_state && !self.is_state_known() {
+        let says_state = STATE_LABELS.contains(&label)
+            || self.model.is_none() && MESSAGE_LABELS.contains(&label);
+        if is_shown || says_state {
             let entry = restored_entry(self.snapshot, &id)?;
-            self.learn(&entry);
-            if is_shown {
-                let is_first_kept = self.is_first_kept(&id, topology.depth, &entry.body);
+            if !self.is_state_known() {
+                self.learn(&entry);
+            }
+            if is_shown && self.is_kept(&id, topology.depth, &entry.body) {
                 self.show(id, entry)?;
-                if let (true, Some(cut)) = (is_first_kept, &mut self.compaction) {
-                    cut.kept = None;
-                }
             }
         }
         Ok(true)
     }
 
-    /// Says whether nothing before this entry is kept.
-    fn is_first_kept(&mut self, id: &Id, depth: u64, body: &Value) -> bool {
-        let Some(Compaction { kept: Some(kept), newer, .. }) = &self.compaction else {
-            return false;
+    /// Says whether the compaction keeps this entry, and notes when nothing before it is kept.
+    fn is_kept(&mut self, id: &Id, depth: u64, body: &Value) -> bool {
+        let Some(Compaction { kept: kept @ Some(_), newer, .. }) = &mut self.compaction else {
+            return true;
         };
         match kept {
-            Kept::Id(first, _) if first == id => true,
-            Kept::Id(_, first_depth) if depth <= *first_depth => {
-                // It is not on this path, so nothing is kept.
+            Some(Kept::Id(first, _)) if first == id => *kept = None,
+            Some(Kept::Id(_, first_depth)) if depth <= *first_depth => {
+                // The first kept is not on this path, so nothing is.
+                *kept = None;
                 self.shown.truncate(*newer);
-                true
+                return false;
             }
-            Kept::Id(..) => false,
-            Kept::Foreign(first) => {
+            Some(Kept::Foreign(first)) => {
                 let own = ["id", "uuid"].iter().find_map(|key| body.get(key)?.as_text());
-                own == Some(first)
+                if own == Some(first) {
+                    *kept = None;
+                }
             }
+            _ => {}
         }
+        true
     }
 
     fn is_state_known(&self) -> bool {
-        self.model.is_some() && self.thinking.is_some()
+        self.is_state_told || self.model.is_some() && self.thinking.is_some()
     }
 
     /// Takes what an entry says of model and thinking, where nothing newer did.
@@ -230,7 +215,9 @@ impl<'a> Reader<'a> {
                 provider = provider.or_else(|| text(endpoint, &["provider"]));
             }
             "compaction" => {
+                // It repeats what was in force, so that nothing before it need be read.
                 let state = body.get("state").unwrap_or(&Value::Null);
+                self.is_state_told = !state.is_null();
                 model = text(state, &["model"]);
                 provider = text(state, &["provider"]);
                 thinking = text(state, &["thinking"]);
@@ -242,8 +229,10 @@ impl<'a> Reader<'a> {
                 _ => return,
             },
         }
-        if self.model.is_none() && model.is_some() {
-            (self.model, self.provider) = (model, provider);
+        if self.model.is_none() {
+            // A provider may change alone; it then serves the model that was in force.
+            self.provider = self.provider.take().or(provider);
+            self.model = model;
         }
         self.thinking = self.thinking.take().or(thinking);
     }
@@ -267,6 +256,7 @@ impl<'a> Reader<'a> {
             "custom_message" | "bash_execution" => Some(Message::of(&entry.label, &entry.body)),
             label => Message::read(label, &entry.body),
         };
+        let message = message.filter(|_| !is_left_out(&entry.body));
         self.shown.extend(message.map(|message| shown(id, &entry, message)));
         Ok(())
     }
@@ -312,54 +302,8 @@ fn said_by_user(text: &str) -> Option<Message> {
     Some(message).filter(|_| !text.trim().is_empty())
 }
 
-/// Puts results beside their calls that hang elsewhere in the session.
-fn join_strays(snapshot: &dyn Snapshot, session: &str, context: &mut Context) -> Result<()> {
-    let open: HashSet<String> =
-        dangling(&context.messages).into_iter().map(|open| open.call.id).collect();
-    let Some(first) = context
-        .messages
-        .iter()
-        .position(|shown| shown.message.calls().any(|call| open.contains(&call.id)))
-    else {
-        return Ok(());
-    };
-    let mut near: HashSet<Id> = context.messages[first..].iter().map(|shown| shown.entry).collect();
-    let transcript = walk::transcript(snapshot, session)?;
-    let begin = context.messages[first].entry;
-    for id in transcript.into_iter().skip_while(|id| *id != begin) {
-        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        let hangs_near = topology.parents.first().is_some_and(|parent| near.contains(parent));
-        if !hangs_near || !near.insert(id) {
-            continue;
-        }
-        let entry = restored_entry(snapshot, &id)?;
-        let Some(message) = Message::read(&entry.label, &entry.body) else {
-            continue;
-        };
-        let call = message.answers().map(|answer| &answer.call).find(|call| open.contains(*call));
-        let Some(call) = call.cloned() else {
-            continue;
-        };
-        let place = context
-            .messages
-            .iter()
-            .position(|shown| shown.message.calls().any(|found| found.id == call));
-        let place = place.map_or(context.messages.len(), |at| at + 1);
-        let answers = context.messages[place..].iter();
-        let answers = answers.take_while(|shown| shown.message.answers().next().is_some()).count();
-        context.messages.insert(place + answers, shown(id, &entry, message));
-    }
-    Ok(())
-}
-
-/// Lists the calls that nothing answers, in order.
-fn dangling(messages: &[Shown]) -> Vec<Dangling> {
-    let answers = messages.iter().flat_map(|shown| shown.message.answers());
-    let answered: HashSet<&str> = answers.map(|answer| answer.call.as_str()).collect();
-    let mut found = Vec::new();
-    for shown in messages {
-        let open = shown.message.calls().filter(|call| !answered.contains(call.id.as_str()));
-        found.extend(open.map(|call| Dangling { entry: shown.entry, call: call.clone() }));
-    }
-    found
+/// Says whether a program wants its message not to be shown.
+fn is_left_out(body: &Value) -> bool {
+    let payload = body.get("message").unwrap_or(body);
+    payload.get("excludeFromContext").and_then(Value::as_bool) == Some(true)
 }

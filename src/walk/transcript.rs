@@ -163,6 +163,40 @@ fn pieces(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Piece>> {
     Ok(pieces)
 }
 
+/// Lists what a session said from an entry on, itself included, oldest first; nothing if it never
+/// said it. Reads only that much of the transcript.
+pub fn transcript_since(snapshot: &dyn Snapshot, session: &str, from: &Id) -> Result<Vec<Id>> {
+    let mut newest_first = Vec::new();
+    let mut seen = HashSet::new();
+    let mut next = target(snapshot, session, "events")?;
+    let mut event = next.map(|id| read_event(snapshot, &id)).transpose()?;
+    let mut runs = Vec::new();
+    if let Some(tip) = target(snapshot, session, "tip")? {
+        runs.push(Run { tip, count: run_count(snapshot, &tip, event.as_ref())? });
+    }
+    loop {
+        for run in runs.iter().rev() {
+            let count = usize::try_from(run.count).unwrap_or(usize::MAX);
+            for id in path(snapshot, run.tip).take(count) {
+                newest_first.push(id?);
+                if newest_first.last() == Some(from) {
+                    newest_first.reverse();
+                    return Ok(newest_first);
+                }
+            }
+        }
+        let Some(current) = event.take() else {
+            return Ok(Vec::new());
+        };
+        if let Some(id) = next.filter(|id| !seen.insert(*id)) {
+            return Err(circle(&id));
+        }
+        next = current.priors.first().copied();
+        event = next.map(|id| read_event(snapshot, &id)).transpose()?;
+        runs = current.runs;
+    }
+}
+
 /// Counts the entries of the run that ends in `tip` and was begun by `event`, or by nothing.
 pub fn run_count(snapshot: &dyn Snapshot, tip: &Id, event: Option<&Event>) -> Result<u64> {
     let Some(before) = event.and_then(|event| event.links.first()) else {

@@ -5,10 +5,12 @@
 mod append;
 mod append_one;
 mod ask;
+mod context;
 mod find;
 mod history;
 mod loose;
 mod maintenance;
+mod memory;
 mod objects;
 mod pop;
 mod reading;

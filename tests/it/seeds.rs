@@ -1,4 +1,6 @@
 //! The examples of the documents that sapwood was made from, step by step.
 
+mod contexts;
 mod loom;
+mod memory_tree;
 mod tree_format;

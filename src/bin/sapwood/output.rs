@@ -79,11 +79,14 @@ impl Output {
         &mut self,
         fields: [(&'static str, Value); N],
     ) -> Result<(), Failure> {
-        self.value(&object([("v", Value::from(SHAPE_VERSION))].into_iter().chain(fields)))
+        self.fields(fields)
     }
 
-    /// Prints one JSON object on a line, of as many fields as there are.
-    pub(crate) fn fields(&mut self, fields: Vec<(&'static str, Value)>) -> Result<(), Failure> {
+    /// Prints one JSON object on a line, of fields that are not always the same.
+    pub(crate) fn fields(
+        &mut self,
+        fields: impl IntoIterator<Item = (&'static str, Value)>,
+    ) -> Result<(), Failure> {
         self.value(&object([("v", Value::from(SHAPE_VERSION))].into_iter().chain(fields)))
     }
 

@@ -1,0 +1,90 @@
+//! `sapwood memory`
+
+mod blame;
+mod branches;
+mod commit;
+mod diff;
+mod log;
+mod merge;
+mod resolve;
+
+use clap::Subcommand;
+use sapwood::codec::Value;
+use sapwood::id::Id;
+use sapwood::memory::Known;
+use sapwood::store::Snapshot;
+
+use crate::failure::{Answer, Failure};
+use crate::open::Context;
+use crate::output;
+use crate::plumbing::{SHORT_DIGITS, short};
+use crate::style;
+
+/// Commit, resolve, compare and merge what was learned
+///
+/// Memory is a tree of commits that moves with the conversation: each hangs on
+/// the path, so an entry has the memory of the nearest commit before it, and a
+/// branch or fork has exactly what had been learned where it began.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sapwood memory commit --fact optimizes=ambition --note 'likes to build'
+  sapwood memory resolve
+  sapwood memory merge the-wanderer")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: MemoryCommand,
+}
+
+#[derive(Subcommand)]
+enum MemoryCommand {
+    Commit(commit::Args),
+    Resolve(resolve::Args),
+    Branches(branches::Args),
+    Log(log::Args),
+    Diff(diff::Args),
+    Merge(merge::Args),
+    Blame(blame::Args),
+}
+
+pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
+    match args.command {
+        MemoryCommand::Commit(args) => commit::run(args, context),
+        MemoryCommand::Resolve(args) => resolve::run(args, context),
+        MemoryCommand::Branches(args) => branches::run(args, context),
+        MemoryCommand::Log(args) => log::run(args, context),
+        MemoryCommand::Diff(args) => diff::run(args, context),
+        MemoryCommand::Merge(args) => merge::run(args, context),
+        MemoryCommand::Blame(args) => blame::run(args, context),
+    }
+}
+
+/// Prints a fact: the node and the message it comes from, and what it says.
+fn print(context: &mut Context, snapshot: &dyn Snapshot, fact: &Known) -> Result<(), Failure> {
+    if context.output.json {
+        return context.output.record(fields(fact));
+    }
+    let node = context.output.paint(style::ID, short(snapshot, &fact.node, SHORT_DIGITS)?);
+    let source = place(snapshot, fact.source)?;
+    let text = fact.sentence();
+    context.output.item(format_args!("{node} {source:SHORT_DIGITS$} {text}"))
+}
+
+/// Gives a fact as JSON.
+fn object(fact: &Known) -> Value {
+    output::object(fields(fact))
+}
+
+fn fields(fact: &Known) -> [(&'static str, Value); 4] {
+    [
+        ("key", output::text(fact.key.as_ref())),
+        ("value", fact.value.clone()),
+        ("node", fact.node.to_string().into()),
+        ("source", output::text(fact.source)),
+    ]
+}
+
+/// Shortens the id of the entry that a fact was learned from.
+fn place(snapshot: &dyn Snapshot, source: Option<Id>) -> Result<String, Failure> {
+    source.map_or(Ok("-".to_owned()), |id| short(snapshot, &id, SHORT_DIGITS))
+}

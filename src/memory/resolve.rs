@@ -1,0 +1,165 @@
+//! Walking from a node to the root, and collecting what was learned.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::codec::{Value, json};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::memory::merge;
+use crate::object::{Fact, Node};
+use crate::repo::{Place, read_node, resolve as resolve_revision, restored};
+use crate::session::memory_at;
+use crate::store::Snapshot;
+use crate::walk;
+
+/// A fact, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// A string or a map.
+    pub value: Value,
+    /// A later fact with the same key supersedes this one.
+    pub key: Option<String>,
+    /// The node that it was first written in.
+    pub node: Id,
+    /// The entry it was learned from.
+    pub source: Option<Id>,
+}
+
+impl Known {
+    /// Says the fact on one line.
+    pub fn sentence(&self) -> String {
+        sentence(self.key.as_deref(), &self.value)
+    }
+}
+
+/// Says a fact, a note or a card on one line.
+pub fn sentence(key: Option<&str>, value: &Value) -> String {
+    let text = match value {
+        Value::Text(text) => text.replace(['\n', '\r'], " "),
+        other => json::to_string(other),
+    };
+    match key.filter(|_| value.get("key").is_none()) {
+        Some(key) => format!("{key}: {text}"),
+        None => text,
+    }
+}
+
+/// Collects the facts that are known at a node, those of the root first.
+pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> {
+    let mut reader = Reader { snapshot, nodes: HashMap::new() };
+    let mut facts = Vec::new();
+    for id in path(snapshot, head)?.into_iter().rev() {
+        for fact in reader.node(id)?.facts.clone() {
+            let node = reader.origin(id, &fact)?;
+            let mut value = fact.value;
+            restored(snapshot, &mut value)?;
+            facts.push(Known { value, key: fact.key, node, source: fact.source });
+        }
+    }
+    Ok(facts)
+}
+
+/// Drops the facts that a later one with the same key supersedes.
+pub fn latest(facts: Vec<Known>) -> Vec<Known> {
+    let mut seen = HashSet::new();
+    let newest_first = facts.into_iter().rev();
+    let kept = newest_first.filter(|fact| match &fact.key {
+        Some(key) => seen.insert(key.clone()),
+        None => true,
+    });
+    let mut kept: Vec<Known> = kept.collect();
+    kept.reverse();
+    kept
+}
+
+/// Says where the fact with this key comes from; both versions of one that is in conflict.
+///
+/// A fact without a key is found by its text.
+pub fn blame(snapshot: &dyn Snapshot, head: Option<Id>, key: &str) -> Result<Vec<Known>> {
+    let facts = resolve(snapshot, head)?;
+    let newest = || facts.iter().rev();
+    let found = newest()
+        .find(|fact| fact.key.as_deref() == Some(key))
+        .or_else(|| newest().find(|fact| fact.key.is_none() && fact.value.as_text() == Some(key)));
+    Ok(match found {
+        None => Vec::new(),
+        Some(fact) => match merge::versions(fact) {
+            versions if versions.is_empty() => vec![fact.clone()],
+            versions => versions,
+        },
+    })
+}
+
+/// Reads the nodes from one back to the root, newest first, their long strings put back.
+pub fn log(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<(Id, Node)>> {
+    let mut nodes = Vec::new();
+    for id in path(snapshot, head)? {
+        let mut node = read_node(snapshot, &id)?;
+        let facts = node.facts.iter_mut().map(|fact| &mut fact.value);
+        for value in facts.chain(&mut node.notes).chain([&mut node.card]) {
+            restored(snapshot, value)?;
+        }
+        nodes.push((id, node));
+    }
+    Ok(nodes)
+}
+
+/// Finds the node that a revision means: itself, or what is known at an entry.
+pub fn memory_of_revision(
+    snapshot: &dyn Snapshot,
+    place: &Place,
+    revision: &str,
+) -> Result<Option<Id>> {
+    let id = resolve_revision(snapshot, place, revision)?;
+    match snapshot.kinds(&[id])?.first().copied().flatten() {
+        Some(Kind::Node) => Ok(Some(id)),
+        Some(Kind::Entry) => memory_at(snapshot, id),
+        kind => Err(Error::WrongKind {
+            id,
+            expected: "entry or node",
+            found: kind.map_or("nothing", Kind::name),
+        }),
+    }
+}
+
+/// Lists the nodes from one back to the root, newest first.
+fn path(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Id>> {
+    match head {
+        Some(head) => walk::path(snapshot, head).collect(),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Reads nodes once.
+struct Reader<'a> {
+    snapshot: &'a dyn Snapshot,
+    nodes: HashMap<Id, Node>,
+}
+
+impl Reader<'_> {
+    fn node(&mut self, id: Id) -> Result<&Node> {
+        if !self.nodes.contains_key(&id) {
+            self.nodes.insert(id, read_node(self.snapshot, &id)?);
+        }
+        Ok(&self.nodes[&id])
+    }
+
+    /// Finds the node that a fact of a node was first written in: a merge repeats others' facts.
+    fn origin(&mut self, mut id: Id, fact: &Fact) -> Result<Id> {
+        while let Some(merged) = self.node(id)?.parents.get(1).copied() {
+            let mut found = None;
+            for earlier in walk::path(self.snapshot, merged) {
+                let earlier = earlier?;
+                if self.node(earlier)?.facts.contains(fact) {
+                    found = Some(earlier);
+                    break;
+                }
+            }
+            match found {
+                Some(earlier) => id = earlier,
+                None => break,
+            }
+        }
+        Ok(id)
+    }
+}

@@ -1,0 +1,77 @@
+//! A context as Anthropic's messages take it: the system apart, user and assistant in turn.
+
+use crate::codec::Value;
+use crate::ops::context::json::block as write_block;
+use crate::ops::context::turns::turns;
+use crate::ops::context::{ContextOutcome, Role};
+use crate::session::Block;
+
+/// Gives the request: `model` and `system` where there are any, and `messages`.
+pub(super) fn write(outcome: &ContextOutcome) -> Value {
+    let mut system: Vec<String> = Vec::new();
+    let mut messages: Vec<(Role, Vec<Value>)> = Vec::new();
+    for turn in turns(outcome) {
+        let answers = turn.answers.into_iter().map(Block::Result);
+        let blocks: Vec<Block> = answers.chain(turn.blocks).collect();
+        if turn.role == Role::System {
+            system.extend(blocks.iter().filter_map(|block| match block {
+                Block::Text(text) => Some(text.clone()),
+                _ => None,
+            }));
+            continue;
+        }
+        let blocks: Vec<Value> = blocks.iter().map(block).collect();
+        match messages.last_mut() {
+            Some((role, said)) if *role == turn.role => said.extend(blocks),
+            _ => messages.push((turn.role, blocks)),
+        }
+    }
+    let mut fields = Vec::new();
+    if let Some(model) = &outcome.context.model {
+        fields.push(("model", model.as_str().into()));
+    }
+    if !system.is_empty() {
+        fields.push(("system", system.join("\n\n").into()));
+    }
+    let messages = messages.into_iter().map(|(role, blocks)| {
+        Value::map([("role", Value::from(role.name())), ("content", Value::List(blocks))])
+    });
+    fields.push(("messages", Value::List(messages.collect())));
+    Value::map(fields)
+}
+
+fn block(block: &Block) -> Value {
+    match block {
+        Block::Image(value) => image(value),
+        block => write_block(block),
+    }
+}
+
+/// Gives a picture with its source: its own bytes, or an address.
+fn image(value: &Value) -> Value {
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_text).map(str::to_owned);
+    let url = value.get("image_url").and_then(|url| match url {
+        Value::Text(url) => Some(url.clone()),
+        url => text(url, "url"),
+    });
+    let source = match (text(value, "mimeType"), text(value, "data"), url) {
+        (Some(media), Some(data), _) => base64(&media, &data),
+        (_, _, Some(url)) => {
+            match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
+                Some((media, data)) => base64(media.trim_end_matches(";base64"), data),
+                None => Value::map([("type", Value::from("url")), ("url", url.into())]),
+            }
+        }
+        _ => return value.clone(),
+    };
+    Value::map([("type", Value::from("image")), ("source", source)])
+}
+
+fn base64(media: &str, data: &str) -> Value {
+    Value::map([
+        ("type", Value::from("base64")),
+        ("media_type", media.into()),
+        ("data", data.into()),
+    ])
+}

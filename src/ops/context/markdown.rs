@@ -1,0 +1,74 @@
+//! A context for people, and for programs that take text.
+
+use crate::codec::{Value, json};
+use crate::ops::context::ContextOutcome;
+use crate::session::{Block, Message, Shown};
+
+/// The types of entries that sum up what is not shown.
+const SUMMARY_LABELS: [&str; 4] = ["compaction", "branch_summary", "stack_summary", "merge"];
+
+/// Gives the messages, each under a heading; what is known comes first, if it was asked for.
+pub(super) fn write(outcome: &ContextOutcome) -> String {
+    let mut sections = Vec::new();
+    if let Some(known) = outcome.known() {
+        sections.push(format!("## Memory\n\n{known}\n"));
+    }
+    for shown in &outcome.context.messages {
+        sections.push(format!("## {}\n\n{}", heading(outcome, shown), said(&shown.message)));
+    }
+    sections.join("\n")
+}
+
+fn heading(outcome: &ContextOutcome, shown: &Shown) -> String {
+    if SUMMARY_LABELS.contains(&shown.label.as_str()) {
+        return "Summary".to_owned();
+    }
+    let role = match outcome.roles.mapped(&shown.message.role) {
+        Some(role) => role.name(),
+        None if shown.message.answers().next().is_some() => "tool",
+        None => &shown.message.role,
+    };
+    let mut letters = role.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).map(|letter| if letter == '_' { ' ' } else { letter }).collect()
+}
+
+/// Writes what a message says, each block a paragraph.
+pub(crate) fn said(message: &Message) -> String {
+    let mut text = String::new();
+    for block in &message.blocks {
+        let part = match block {
+            Block::Text(text) => text.trim_end().to_owned(),
+            Block::Thinking(_) => continue,
+            Block::Call(call) => {
+                let arguments = fenced("json", &json::to_string(&call.arguments));
+                format!("Calls `{}` ({}):\n\n{arguments}", call.name, call.id)
+            }
+            Block::Result(answer) => {
+                let how = if answer.is_error { "Error" } else { "Result" };
+                format!("{how} ({}):\n\n{}", answer.call, fenced("", &answer.text))
+            }
+            Block::Image(_) => "[image]".to_owned(),
+            Block::Other(value) => other(value),
+        };
+        text.push_str(if text.is_empty() { "" } else { "\n" });
+        text.push_str(&part);
+        text.push('\n');
+    }
+    text
+}
+
+fn other(value: &Value) -> String {
+    fenced("json", &json::to_string(value))
+}
+
+/// Puts a text into a fence that is longer than any in it.
+fn fenced(language: &str, text: &str) -> String {
+    let (mut longest, mut length) = (2, 0);
+    for letter in text.chars() {
+        length = if letter == '`' { length + 1 } else { 0 };
+        longest = longest.max(length);
+    }
+    let fence = "`".repeat(longest + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+}

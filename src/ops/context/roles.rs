@@ -1,0 +1,71 @@
+//! Who speaks, in the few words that models know.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+
+/// Who speaks, as models know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Who sets the frame.
+    System,
+    /// Who asks.
+    User,
+    /// Who answers: the model.
+    Assistant,
+}
+
+/// What roles stand for that models do not know: `interviewer` is `assistant`.
+///
+/// A role that nobody mapped speaks as a user, and its name stands before what it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleMap {
+    roles: BTreeMap<String, Role>,
+}
+
+impl RoleMap {
+    /// Adds what a role stands for, given as `ROLE=ROLE`.
+    pub fn add(&mut self, text: &str) -> Result<()> {
+        let fault = |why| Error::InvalidName { what: "role", name: text.to_owned(), why };
+        let (role, known) =
+            text.split_once('=').ok_or_else(|| fault("expected ROLE=user or the like"))?;
+        let known = match known {
+            "system" => Role::System,
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            _ => return Err(fault("models know user, assistant and system")),
+        };
+        self.roles.insert(role.to_owned(), known);
+        Ok(())
+    }
+
+    /// Gives what a role was mapped to, if it was.
+    pub fn mapped(&self, role: &str) -> Option<Role> {
+        self.roles.get(role).copied()
+    }
+
+    /// Gives what a role stands for, and whether its name must be told.
+    pub(super) fn read(&self, role: &str) -> (Role, bool) {
+        if let Some(role) = self.mapped(role) {
+            return (role, false);
+        }
+        match role {
+            "user" | "human" | "tool" | "toolResult" => (Role::User, false),
+            "bashExecution" | "custom" => (Role::User, false),
+            "assistant" | "model" => (Role::Assistant, false),
+            "system" | "developer" => (Role::System, false),
+            _ => (Role::User, true),
+        }
+    }
+}
+
+impl Role {
+    /// Gives the word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
+}

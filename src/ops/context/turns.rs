@@ -1,0 +1,93 @@
+//! A context as turns: calls of one turn together, and all their results right behind them.
+//!
+//! Models want it so: whatever was said between a call and its result comes after the result.
+
+use crate::ops::context::{ContextOutcome, Role};
+use crate::session::{Answer, Block, Shown};
+
+/// One turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) role: Role,
+    /// What is said; of results only those to no call.
+    pub(super) blocks: Vec<Block>,
+    /// Results of the calls of the turn before.
+    pub(super) answers: Vec<Answer>,
+}
+
+/// Reads a context as turns. What is known is the first, if it was asked for.
+pub(super) fn turns(outcome: &ContextOutcome) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    if let Some(known) = outcome.known() {
+        let blocks = vec![Block::Text(format!("What is known so far:\n{known}"))];
+        turns.push(Turn { role: Role::System, blocks, answers: Vec::new() });
+    }
+    let mut left: Vec<(Role, Vec<Block>)> =
+        outcome.context.messages.iter().map(|shown| said(outcome, shown)).collect();
+    let mut place = 0;
+    while place < left.len() {
+        let (role, mut blocks) = (left[place].0, std::mem::take(&mut left[place].1));
+        place += 1;
+        while role == Role::Assistant && left.get(place).is_some_and(|next| next.0 == role) {
+            blocks.append(&mut left[place].1);
+            place += 1;
+        }
+        if blocks.is_empty() {
+            continue;
+        }
+        let answers = answers(&blocks, &mut left[place..]);
+        turns.push(Turn { role, blocks, answers: Vec::new() });
+        if !answers.is_empty() {
+            turns.push(Turn { role: Role::User, blocks: Vec::new(), answers });
+        }
+    }
+    turns
+}
+
+/// Takes the results of a turn's calls out of what follows, in the order of the calls.
+fn answers(blocks: &[Block], later: &mut [(Role, Vec<Block>)]) -> Vec<Answer> {
+    let mut found = Vec::new();
+    for block in blocks {
+        let Block::Call(call) = block else {
+            continue;
+        };
+        let is_call = |block: &Block| matches!(block, Block::Call(next) if next.id == call.id);
+        for (_, blocks) in later.iter_mut() {
+            let place = blocks.iter().position(|block| match block {
+                Block::Result(answer) => answer.call == call.id,
+                _ => false,
+            });
+            if let Some(place) = place
+                && let Block::Result(answer) = blocks.remove(place)
+            {
+                found.push(answer);
+                break;
+            }
+            if blocks.iter().any(is_call) {
+                // The id comes again: what follows answers that call.
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Gives who speaks and what is said, the name first where it must be told. Thinking stays private.
+fn said(outcome: &ContextOutcome, shown: &Shown) -> (Role, Vec<Block>) {
+    let name = &shown.message.role;
+    let (role, is_told) = outcome.roles.read(name);
+    let blocks = shown.message.blocks.iter().filter(|block| match block {
+        Block::Text(text) => !text.trim().is_empty(),
+        Block::Thinking(_) => false,
+        _ => true,
+    });
+    let mut blocks: Vec<Block> = blocks.cloned().collect();
+    if is_told {
+        match blocks.first_mut() {
+            Some(Block::Text(text)) => *text = format!("{name}: {text}"),
+            Some(_) => blocks.insert(0, Block::Text(format!("{name}:"))),
+            None => {}
+        }
+    }
+    (role, blocks)
+}
