@@ -139,6 +139,11 @@ impl<'a> Change<'a> {
         self.objects.iter().rev().find(|object| object.id() == *id)
     }
 
+    /// Gives the time of the change.
+    pub fn now(&self) -> i64 {
+        self.now_ms
+    }
+
     /// Gives the end of the transcript's current run.
     pub fn tip(&self) -> Option<Id> {
         self.run.tip
@@ -218,6 +223,15 @@ impl Change<'_> {
         self.run.tip = Some(id);
         self.run.added += 1;
         Ok(id)
+    }
+
+    /// Begins a new session at the end of a path that another one wrote: that is its first run.
+    pub fn begin_at(&mut self, branch: &str, entry: Id) -> Result<()> {
+        let topology = self.view.snapshot.topology(&entry)?;
+        let depth = topology.ok_or(Error::ObjectMissing { id: entry })?.depth;
+        self.set(&format!("heads/{branch}"), Some(RefValue::Id(entry)))?;
+        self.run = CurrentRun { tip: Some(entry), added: depth + 1, is_new: true };
+        Ok(())
     }
 
     /// Records an event after which the conversation goes on at `next`.
