@@ -36,4 +36,4 @@ pub use rebase::{RebaseOutcome, rebase};
 pub use reset::{ResetOutcome, reset};
 pub use switch::{Goal, SwitchOptions, SwitchOutcome, switch};
 pub use target::{Spot, Target};
-pub use undo::{Direction, UndoOutcome, undo};
+pub use undo::{Direction, UndoOutcome, concerns, undo};

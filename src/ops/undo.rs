@@ -115,7 +115,7 @@ fn owner(record: &OperationRecord) -> Option<&str> {
 }
 
 /// Says whether an operation is about a session: its refs, or that it is the current one.
-fn concerns(record: &OperationRecord, session: &str) -> bool {
+pub fn concerns(record: &OperationRecord, session: &str) -> bool {
     record.moves.iter().any(|moved| {
         let leads = |value: &Option<RefValue>| match value {
             Some(RefValue::Symbolic(to)) => parts(to).is_some_and(|(id, _)| id == session),
