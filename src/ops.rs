@@ -9,6 +9,8 @@ mod branch;
 mod cherry_pick;
 mod compare;
 mod copy;
+#[cfg(test)]
+mod desk;
 mod diff;
 mod fork;
 mod label;

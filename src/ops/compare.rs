@@ -227,3 +227,6 @@ fn best(branches: &[Totals], by: &Metric, highest: bool) -> Vec<usize> {
     let best = known.iter().map(|(_, value)| *value).reduce(better);
     known.into_iter().filter(|(_, value)| Some(*value) == best).map(|(at, _)| at).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,3 +142,6 @@ pub(super) fn nothing_there(branch: &str) -> Error {
         hint: "append a message first, or name another branch with -b",
     }
 }
+
+#[cfg(test)]
+mod tests;

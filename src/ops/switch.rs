@@ -259,3 +259,6 @@ pub(super) fn go(
     change.happened("switch", next, links, Value::map(fields))?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -426,3 +426,6 @@ fn put(snapshot: &dyn Snapshot, name: RefName, new: Option<RefValue>) -> Result<
     let expected = snapshot.reference(&name)?.map_or(Expected::Missing, Expected::Is);
     Ok(RefUpdate { name, expected, new })
 }
+
+#[cfg(test)]
+mod tests;
