@@ -1,4 +1,4 @@
-//! The difference of two paths: where they part, what each has since, and how their messages differ.
+//! The difference of two paths: where they part, what each has since, how their messages differ.
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 

@@ -1,4 +1,4 @@
-//! Switching: what was learned is committed on the branch left, HEAD moves, the transcript keeps it.
+//! Switching: what was learned is committed on the branch left, HEAD moves, the transcript says so.
 //!
 //! Nothing looks at a path, so a switch costs the same at any depth.
 
@@ -252,7 +252,8 @@ pub(super) fn go(
         ("to", Value::from(place.unwrap_or(to))),
         ("branch", place.filter(|place| *place != to).map(|_| to.to_owned()).into()),
         ("phase", is_back.then(|| "backtrack".to_owned()).into()),
-        ("left", left.into()),
+        // Where the transcript ends there, it says so itself.
+        ("left", left.filter(|left| change.tip() != Some(*left)).into()),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
     change.use_branch(to)?;

@@ -1,10 +1,12 @@
 //! Undo and redo: the last operation of a session is taken back, as a new event.
 //!
-//! The operations log says what every operation moved. Undoing one moves the same refs back, if they
-//! are still where it left them; `tip` and `events` never go back, they get an event `undo` that says
-//! which operation. An operation that is itself an undo or a redo is known by that event.
+//! The operations log says what every operation moved. Undoing one moves the same refs back, if
+//! they are still where it left them; `tip` and `events` never go back, they get an event `undo`
+//! that says which operation. An operation that is itself an undo or a redo is known by that event.
 //!
 //! A session that an operation removed comes back from `deleted/`; one that it made goes there.
+
+mod removed;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -12,7 +14,6 @@ use std::ops::ControlFlow;
 use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::object::{Event, Object, Run, encode_lifted};
 use crate::ops::Target;
 use crate::ops::undo_meta;
 use crate::repo::{Repo, read_event, read_session};
@@ -21,7 +22,6 @@ use crate::store::{
     Durability, Expected, Operation, OperationRecord, RefName, RefUpdate, RefValue, Snapshot,
     Transaction,
 };
-use crate::walk;
 
 /// Which way to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +91,10 @@ pub fn undo(
 /// Finds the session, deleted ones included; `None` if none is named and none is current.
 fn session(snapshot: &dyn Snapshot, target: &Target) -> Result<Option<String>> {
     match (target.place().session_id(snapshot), &target.session) {
-        (Err(error), Some(named)) => {
-            let meta = RefName::new(format!("deleted/{named}/meta"));
-            match meta.ok().map(|meta| snapshot.reference(&meta)).transpose()?.flatten() {
-                Some(_) => Ok(Some(named.clone())),
-                None => Err(error),
-            }
-        }
+        (Err(error), Some(named)) => match removed::numbers(snapshot, named)?.is_empty() {
+            false => Ok(Some(named.clone())),
+            true => Err(error),
+        },
         (found, _) => found,
     }
 }
@@ -111,7 +108,7 @@ fn parts(name: &RefName) -> Option<(&str, &str)> {
 
 /// Gives the session whose refs an operation moved.
 fn owner(record: &OperationRecord) -> Option<&str> {
-    record.moves.iter().find_map(|moved| parts(&moved.name)).map(|(session, _)| session)
+    record.moves.iter().find_map(|moved| moved.name.session()).map(|(session, _)| session)
 }
 
 /// Says whether an operation is about a session: its refs, or that it is the current one.
@@ -314,110 +311,6 @@ impl Plan<'_> {
         }
         let found = self.snapshot.reference(name)?;
         Err(self.moved_on(name, found.as_ref()))
-    }
-
-    /// Moves a session away, if nothing was said in it since.
-    fn remove(&self, operation: &Operation) -> Result<Transaction> {
-        let tip = RefName::of_session(self.session, "tip")?;
-        let left = self.steps().find(|(name, ..)| **name == tip);
-        self.check(&tip, left.map_or(&None, |(_, from, _)| from))?;
-        for (name, from, _) in self.steps() {
-            let rest = parts(name).map_or("", |(_, rest)| rest);
-            let is_own = name.session().is_some_and(|(session, _)| session == self.session);
-            if is_own && !matches!(rest, "events" | "tip") {
-                self.check(name, from)?;
-            }
-        }
-        let mut change = Change::on(self.snapshot, self.session, operation.time)?;
-        change.noted(self.direction.name(), &[], self.body())?;
-        let mut transaction = change.finish(Some(operation.clone()))?;
-        let prefix = format!("sessions/{}/", self.session);
-        let planned: HashMap<RefName, Option<RefValue>> =
-            transaction.refs.drain(..).map(|update| (update.name, update.new)).collect();
-        for (name, value) in self.snapshot.references(&prefix)? {
-            let last = planned.get(&name).cloned().unwrap_or_else(|| Some(value.clone()));
-            let rest = &name.as_str()[prefix.len()..];
-            let away = RefName::new(format!("deleted/{}/{rest}", self.session))?;
-            transaction.refs.push(put(self.snapshot, away, last)?);
-            transaction.refs.push(put(self.snapshot, name, None)?);
-        }
-        let events = RefName::of_session(self.session, "events")?;
-        if self.snapshot.reference(&events)?.is_none() {
-            let away = RefName::new(format!("deleted/{}/events", self.session))?;
-            let event = planned.get(&events).cloned().flatten();
-            transaction.refs.push(put(self.snapshot, away, event)?);
-        }
-        self.move_head(&mut transaction)?;
-        Ok(transaction)
-    }
-
-    /// Brings a session back from where deleted ones are.
-    fn restore(&self, operation: &Operation) -> Result<(Transaction, Option<String>)> {
-        let meta = RefName::of_session(self.session, "meta")?;
-        self.check(&meta, &None)?;
-        let prefix = format!("deleted/{}/", self.session);
-        let refs = self.snapshot.references(&prefix)?;
-        if refs.is_empty() {
-            return Err(Error::Refused {
-                why: format!("session '{}' is gone for good", self.session),
-                hint: "what was deleted is kept until it is collected",
-            });
-        }
-        let mut transaction = Transaction::default();
-        let mut held = HashMap::new();
-        for (name, value) in refs {
-            let rest = name.as_str()[prefix.len()..].to_owned();
-            transaction.refs.push(put(self.snapshot, name, None)?);
-            if rest != "events" {
-                let back = RefName::of_session(self.session, &rest)?;
-                transaction.refs.push(put(self.snapshot, back, Some(value.clone()))?);
-            }
-            held.insert(rest, value);
-        }
-        let target = |rest: &str| match held.get(rest) {
-            Some(RefValue::Id(id)) => Some(*id),
-            _ => None,
-        };
-        let event = self.event(target("tip"), target("events"), operation.time)?;
-        let event = encode_lifted(Object::Event(event), &mut transaction.objects)?;
-        let events = RefName::of_session(self.session, "events")?;
-        transaction.refs.push(put(self.snapshot, events, Some(RefValue::Id(event)))?);
-        self.move_head(&mut transaction)?;
-        transaction.operation = Some(operation.clone());
-        let branch = match held.get("HEAD") {
-            Some(RefValue::Symbolic(head)) => {
-                parts(head).and_then(|(_, rest)| rest.strip_prefix("heads/")).map(str::to_owned)
-            }
-            _ => None,
-        };
-        Ok((transaction, branch))
-    }
-
-    /// Makes the event that ends the run of a session that is not there yet.
-    fn event(&self, tip: Option<Id>, prior: Option<Id>, time: i64) -> Result<Event> {
-        let begun = prior.map(|id| read_event(self.snapshot, &id)).transpose()?;
-        let count = tip.map(|tip| walk::run_count(self.snapshot, &tip, begun.as_ref()));
-        let count = count.transpose()?.unwrap_or(0);
-        let runs = tip.filter(|_| count > 0).map(|tip| Run { tip, count });
-        Ok(Event {
-            label: self.direction.name().to_owned(),
-            time,
-            priors: prior.into_iter().collect(),
-            runs: runs.into_iter().collect(),
-            links: tip.into_iter().collect(),
-            body: self.body(),
-        })
-    }
-
-    /// Moves the store's HEAD as the operation did, if it is still there.
-    fn move_head(&self, transaction: &mut Transaction) -> Result<()> {
-        let head = RefName::head();
-        for (name, from, to) in self.steps() {
-            if *name == head && self.snapshot.reference(&head)? == *from {
-                transaction.refs.push(put(self.snapshot, head.clone(), to.clone())?);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod append;
+mod branching;
 mod find;
 mod history;
 mod loose;

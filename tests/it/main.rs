@@ -6,6 +6,7 @@
 mod cli;
 mod crash;
 mod damage;
+mod depth;
 mod errors;
 mod faults;
 mod format;
@@ -14,6 +15,7 @@ mod fsck;
 mod golden;
 mod processes;
 mod sample;
+mod seeds;
 mod sim;
 mod store_laws;
 mod support;

@@ -4,6 +4,7 @@ use super::*;
 use crate::ops::desk::Desk;
 use crate::ops::{self, BranchOptions, ForkOptions, LabelOptions};
 use crate::session::View;
+use crate::walk;
 
 fn undo_by(desk: &Desk, actor: &str) -> Result<UndoOutcome> {
     let operation = desk.operation_by(actor, "undo");
@@ -158,14 +159,18 @@ fn a_fork_goes_and_comes_back() {
     assert_eq!(told, desk.transcript());
 }
 
-/// Deletes the session as the command does: its refs move away in one operation.
-fn remove(desk: &Desk) {
+/// Removes the session as the command does: its refs move away in one operation.
+fn remove(desk: &Desk, away: &str) {
     let operation = desk.operation("session rm s");
     let remove = desk.repo.commit(Durability::Full, &mut |snapshot| {
         let mut refs = Vec::new();
+        let moved = |name: &RefName| RefName::new(name.as_str().replacen("sessions/s", away, 1));
         for (name, value) in snapshot.references("sessions/s/")? {
-            let away = RefName::new(name.as_str().replacen("sessions", "deleted", 1))?;
-            refs.push(put(snapshot, away, Some(value))?);
+            let new = match value {
+                RefValue::Symbolic(target) => RefValue::Symbolic(moved(&target)?),
+                id => id,
+            };
+            refs.push(put(snapshot, moved(&name)?, Some(new))?);
             refs.push(put(snapshot, name, None)?);
         }
         refs.push(put(snapshot, RefName::head(), None)?);
@@ -180,8 +185,8 @@ fn a_deleted_session_comes_back_with_all_it_said() {
     desk.branch("a", None);
     back(&desk).unwrap();
     let (before, said) = (refs(&desk), desk.transcript());
-    for named in [None, Some("s".to_owned())] {
-        remove(&desk);
+    for (named, away) in [(None, "deleted/s"), (Some("s".to_owned()), "deleted/s~2")] {
+        remove(&desk, away);
         assert!(View::of(&*desk.repo.snapshot().unwrap(), "s").is_err());
         let target = Target { session: named, ..Target::default() };
         let operation = desk.operation("undo");
