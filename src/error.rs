@@ -152,6 +152,19 @@ pub enum Error {
         calls: Vec<String>,
     },
 
+    /// An operation that can't be undone or redone: a ref went elsewhere after it.
+    #[error("operation {number} ({command}): {name} has moved on since, to {at}")]
+    MovedOn {
+        /// The operation's place in the log.
+        number: u64,
+        /// What it was.
+        command: String,
+        /// What has moved: `branch main`, `label ok`.
+        name: String,
+        /// Where it is now.
+        at: String,
+    },
+
     /// Something that the model does not allow.
     #[error("{why}")]
     Refused {

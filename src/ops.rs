@@ -10,33 +10,55 @@
 
 mod append;
 mod attach;
+mod branch;
+mod cherry_pick;
 mod children;
 mod compact;
+mod compare;
 mod context;
+mod copy;
+mod diff;
 mod edit;
+mod fork;
 mod grep;
 mod handoff;
 mod label;
 mod log;
 mod memory;
+mod merge;
+mod origin;
+mod part;
 mod pop;
+mod rebase;
 mod reconfigure;
+mod reset;
 mod retry;
 mod scan;
 mod seen;
 mod session_tree;
 mod siblings;
 mod stats;
+mod switch;
 mod target;
 mod tree;
+mod undo;
+mod undo_meta;
 mod variation;
 
 pub use append::{AppendOutcome, Ground, append};
 pub use attach::{AttachOptions, AttachOutcome, Attached, attach};
+pub use branch::{
+    BranchInfo, BranchOptions, BranchOutcome, branch, branch_contains, branches, delete_branch,
+    rename_branch,
+};
+pub use cherry_pick::{PickOutcome, cherry_pick};
 pub use children::children;
 pub use compact::{Compaction, Keep, compact, plan_compact, uncompact};
+pub use compare::{CompareOptions, Comparison, Difference, Metric, Totals, compare};
 pub use context::{ContextOptions, ContextOutcome, Role, RoleMap, context};
+pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
+pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};
 pub use handoff::{HandoffOptions, HandoffOutcome, handoff};
 pub use label::{LabelOptions, LabelOutcome, label};
@@ -45,13 +67,20 @@ pub use memory::{
     MemoryCommitOptions, MemoryCommitOutcome, MemoryMergeOptions, MemoryMergeOutcome,
     memory_commit, memory_head, memory_merge,
 };
+pub use merge::{MergeOptions, MergeOutcome, MergeSides, merge, merge_sides};
 pub use pop::{Pop, PopOutcome, SummaryKind, plan_pop, pop};
+pub use rebase::{RebaseOutcome, rebase};
 pub use reconfigure::reconfigure;
+pub use reset::{ResetOutcome, reset};
 pub use retry::retry;
 pub use seen::Seen;
 pub use session_tree::{SessionNode, session_ids, session_tree};
 pub use siblings::{Sibling, siblings};
 pub use stats::{BranchStats, Stats, Tally, stats};
+pub use switch::{Goal, SwitchOptions, SwitchOutcome, switch};
 pub use target::{Spot, Target};
 pub use tree::{Tree, TreeNode, tree};
+pub use undo::{Direction, UndoOutcome, concerns, undo};
 pub use variation::{Variation, Varied, Way, vary};
+#[cfg(test)]
+mod desk;

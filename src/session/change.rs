@@ -136,6 +136,11 @@ impl<'a> Change<'a> {
         self.objects.iter().rev().find(|object| object.id() == *id)
     }
 
+    /// Gives the time of the change.
+    pub fn now(&self) -> i64 {
+        self.now_ms
+    }
+
     /// Gives the end of the transcript's current run.
     pub fn tip(&self) -> Option<Id> {
         self.run.tip

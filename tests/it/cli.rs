@@ -5,6 +5,7 @@
 mod append;
 mod append_one;
 mod ask;
+mod branching;
 mod context;
 mod find;
 mod history;

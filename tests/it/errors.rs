@@ -34,7 +34,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 22] = [
+const ERRORS: [(&str, Make, &[&str]); 23] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
@@ -49,6 +49,7 @@ const ERRORS: [(&str, Make, &[&str]); 22] = [
     ("RefConflict", ref_conflict, &["ref 'sessions/s/heads/main' is at", "expected nothing"]),
     ("Exists", exists, &["branch 'main' exists already, at "]),
     ("Unanswered", unanswered, &["the tool call ls (c1) at entry", "has no result yet"]),
+    ("MovedOn", moved_on, &["operation 2 (branch a): branch 'a' has moved on since, to "]),
     ("Refused", refused, &["there is no current session"]),
     ("SymbolicDepth", symbolic_depth, &["ref 'HEAD' leads through more than 5"]),
     ("TooLarge", too_large, &["an object is", "more than the 2147483648 allowed"]),
@@ -308,6 +309,22 @@ fn unanswered() -> Error {
     let call = br#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls"}]}"#;
     let (repo, id) = session(call);
     sapwood::session::check_answered(&*repo.snapshot().unwrap(), id).unwrap_err()
+}
+
+fn moved_on() -> Error {
+    use sapwood::ops::{BranchOptions, Direction, Target, branch, undo};
+    let (repo, _) = session(b"{}");
+    let operation = sapwood::store::Operation {
+        time: 1,
+        actor: "tester".to_owned(),
+        command: "branch a".to_owned(),
+    };
+    let options = BranchOptions { name: "a".to_owned(), ..BranchOptions::default() };
+    branch(&repo, &options, &operation).unwrap();
+    let pin = sapwood::session::pin(&repo, Some("s"), Some("a"), 0, "tester").unwrap();
+    let bodies = vec![json::parse(b"{}").unwrap()];
+    sapwood::session::append(&repo, &pin, bodies, Durability::Full, 0).unwrap();
+    undo(&repo, &Target::default(), "tester", Direction::Undo, &operation).unwrap_err()
 }
 
 fn refused() -> Error {

@@ -6,6 +6,7 @@
 mod cli;
 mod crash;
 mod damage;
+mod depth;
 mod errors;
 mod faults;
 mod format;

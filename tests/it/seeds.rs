@@ -3,4 +3,6 @@
 mod contexts;
 mod loom;
 mod memory_tree;
+mod selves;
+mod session_tree;
 mod tree_format;

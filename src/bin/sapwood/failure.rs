@@ -147,6 +147,9 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         Error::RefConflict { .. } => {
             ("ref-conflict", RACE, "someone else moved it; look again and retry")
         }
+        Error::MovedOn { .. } => {
+            ("moved-on", RACE, "nothing was changed; 'sapwood reset' and 'switch' move it by hand")
+        }
         Error::Exists { .. } => ("exists", REQUEST, "choose another name, or delete it first"),
         Error::Unanswered { .. } => {
             ("unanswered", REQUEST, "append its result first, or use --force")

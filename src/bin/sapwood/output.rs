@@ -157,3 +157,14 @@ pub(crate) fn is_colored(color: Color, stream: Stream) -> bool {
 pub(crate) fn painted(style: Style, text: impl Display, color: bool) -> String {
     if color { format!("{style}{text}{style:#}") } else { text.to_string() }
 }
+
+/// Gives a number as JSON, whole ones without a fraction, or null.
+pub(crate) fn number(value: Option<f64>) -> Value {
+    value.and_then(|value| Value::number(&number_text(value))).unwrap_or(Value::Null)
+}
+
+/// Writes a number as a person would.
+pub(crate) fn number_text(value: f64) -> String {
+    // Adding zero turns a negative zero into zero.
+    (value + 0.0).to_string()
+}

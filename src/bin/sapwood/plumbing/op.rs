@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use clap::Subcommand;
 use sapwood::codec::Value;
+use sapwood::ops;
 use sapwood::store::{OperationRecord, RefValue, Snapshot};
 
 use crate::args::Listing;
@@ -36,11 +37,18 @@ enum OpCommand {
 #[command(after_help = "\
 Examples:
   sapwood op log
+  sapwood op log -s s1 --actor ada
   sapwood op log -n 1 --json")]
 struct Log {
     /// Stop after so many
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
+    /// Only what this actor did
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Only what moved refs of this session, by id or name, deleted or not
+    #[arg(short, long, value_name = "SESSION")]
+    session: Option<String>,
     #[command(flatten)]
     listing: Listing,
 }
@@ -49,11 +57,19 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let OpCommand::Log(args) = args.command;
     context.output.list(args.listing);
     let snapshot = context.open()?.repo.snapshot()?;
+    let session = args.session.as_deref().map(|text| session(snapshot.as_ref(), text));
+    let is_wanted = |record: &OperationRecord| {
+        args.actor.as_ref().is_none_or(|actor| record.operation.actor == *actor)
+            && session.as_ref().is_none_or(|session| ops::concerns(record, session))
+    };
     let mut left = args.max_count.unwrap_or(usize::MAX);
     let mut failure = None;
     snapshot.operations(&mut |record| {
         if left == 0 {
             return Ok(ControlFlow::Break(()));
+        }
+        if !is_wanted(record) {
+            return Ok(ControlFlow::Continue(()));
         }
         left -= 1;
         Ok(match print(context, snapshot.as_ref(), record) {
@@ -65,6 +81,11 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         })
     })?;
     failure.map_or(Ok(Answer::Yes), Err)
+}
+
+/// Finds a session; one that is not there is looked for by the exact id it had.
+fn session(snapshot: &dyn Snapshot, text: &str) -> String {
+    sapwood::repo::find_session(snapshot, text).unwrap_or_else(|_| text.to_owned())
 }
 
 fn print(

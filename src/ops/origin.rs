@@ -1,0 +1,49 @@
+//! Where a new branch or session begins, in a person's words, and the entries that words name.
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::repo::{Place, resolve};
+use crate::session::View;
+use crate::store::Snapshot;
+
+/// Where something begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The entry; `None` where nothing was said yet.
+    pub(super) entry: Option<Id>,
+    /// The branch that the words name, else the active one.
+    pub(super) branch: Option<String>,
+}
+
+impl Origin {
+    /// Finds where a revision is, or the end of the active branch. Looks at no path.
+    pub(super) fn find(view: &View<'_>, text: Option<&str>) -> Result<Origin> {
+        let active = view.active()?;
+        let Some(text) = text.filter(|text| !matches!(*text, "@" | "HEAD")) else {
+            let entry = active.as_deref().map(|branch| view.branch(branch)).transpose()?;
+            return Ok(Origin { entry: entry.flatten(), branch: active });
+        };
+        let entry = entry(view.snapshot, &Place::in_session(view.id()), text)?;
+        let ends = text.match_indices('~').chain(text.match_indices("@{")).map(|(at, _)| at);
+        let mut ends: Vec<usize> = ends.chain([text.len()]).collect();
+        ends.sort_unstable();
+        for end in ends.into_iter().rev() {
+            if view.name(&format!("heads/{}", &text[..end])).is_ok()
+                && view.branch(&text[..end])?.is_some()
+            {
+                return Ok(Origin { entry: Some(entry), branch: Some(text[..end].to_owned()) });
+            }
+        }
+        Ok(Origin { entry: Some(entry), branch: active })
+    }
+}
+
+/// Finds the entry that a revision names, and refuses what is no entry.
+pub(super) fn entry(snapshot: &dyn Snapshot, place: &Place, text: &str) -> Result<Id> {
+    let id = resolve(snapshot, place, text)?;
+    let kind = snapshot.kinds(&[id])?[0].ok_or(Error::ObjectMissing { id })?;
+    match kind {
+        Kind::Entry => Ok(id),
+        found => Err(Error::WrongKind { id, expected: Kind::Entry.name(), found: found.name() }),
+    }
+}

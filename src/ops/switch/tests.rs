@@ -1,0 +1,215 @@
+//! Branches, switches and forks.
+
+use super::*;
+use crate::memory;
+use crate::ops::desk::Desk;
+use crate::ops::{self, ForkOptions, branches, delete_branch, rename_branch};
+use crate::store::RefName;
+
+fn new(name: &str, at: Option<&str>) -> Goal {
+    let at = at.map(str::to_owned);
+    Goal::New(Box::new(BranchOptions { name: name.to_owned(), at, ..BranchOptions::default() }))
+}
+
+fn go(desk: &Desk, to: Goal) -> Result<SwitchOutcome> {
+    let options = SwitchOptions::to(Target::default(), to);
+    switch(&desk.repo, &options, &desk.operation("switch"))
+}
+
+#[test]
+fn a_branch_keeps_what_is_known_of_it_and_does_not_become_active() {
+    let desk = Desk::new(&["one", "two", "three"]);
+    let options = BranchOptions {
+        name: "The Architect".to_owned(),
+        at: Some("main~1".to_owned()),
+        description: Some("builds".to_owned()),
+        card: Some(Value::map([("optimizes", Value::from("ambition"))])),
+        ..BranchOptions::default()
+    };
+    let made = ops::branch(&desk.repo, &options, &desk.operation("branch")).unwrap();
+    assert_eq!(
+        (made.end, made.record.parent.as_deref()),
+        (Some(desk.transcript()[1]), Some("main"))
+    );
+    assert_eq!(desk.active(), "main");
+    let again = ops::branch(&desk.repo, &options, &desk.operation("branch")).unwrap_err();
+    assert!(matches!(again, Error::Exists { .. }), "{again}");
+    let snapshot = desk.repo.snapshot().unwrap();
+    let list = branches(&*snapshot, "s", false).unwrap();
+    let names: Vec<_> = list.iter().map(|info| info.name.as_deref().unwrap()).collect();
+    assert_eq!(names, ["The Architect", "main"]);
+    assert_eq!((list[0].entries, list[0].own), (2, Some(0)));
+    let record = list[0].record.as_ref().unwrap();
+    assert_eq!(record.description.as_deref(), Some("builds"));
+    assert_eq!(record.card.get("optimizes"), Some(&"ambition".into()));
+}
+
+#[test]
+fn renaming_and_deleting_leave_an_event_and_spare_the_active_branch() {
+    let desk = Desk::new(&["one"]);
+    desk.branch("a", None);
+    let operation = || desk.operation("x");
+    rename_branch(&desk.repo, &Target::default(), Some("a"), "b", &operation()).unwrap();
+    assert_eq!(desk.last_event("to").as_deref(), Some("b"));
+    assert_eq!((desk.end("a"), desk.end("b")), (None, desk.end("main")));
+    rename_branch(&desk.repo, &Target::default(), None, "trunk", &operation()).unwrap();
+    assert_eq!(desk.active(), "trunk");
+    let taken = rename_branch(&desk.repo, &Target::default(), None, "b", &operation());
+    assert!(matches!(taken, Err(Error::Exists { .. })));
+    let gone = delete_branch(&desk.repo, &Target::default(), "b", &operation()).unwrap();
+    assert_eq!((gone, desk.end("b")), (desk.end("trunk"), None));
+    assert_eq!(desk.events()[0].label, "branch_delete");
+    for (name, is_active) in [("trunk", true), ("nothing", false)] {
+        let refused = delete_branch(&desk.repo, &Target::default(), name, &operation());
+        assert_eq!(matches!(refused, Err(Error::Refused { .. })), is_active, "{name}");
+        assert!(refused.is_err());
+    }
+}
+
+#[test]
+fn leaves_are_listed_that_no_branch_names() {
+    let desk = Desk::new(&["one", "two"]);
+    let lost = desk.say("x", "lost");
+    ops::reset(&desk.repo, &desk.on("x"), "main", false, &desk.operation("reset")).unwrap();
+    let snapshot = desk.repo.snapshot().unwrap();
+    let list = branches(&*snapshot, "s", true).unwrap();
+    let ends: Vec<_> = list.iter().map(|info| (info.name.as_deref(), info.end)).collect();
+    let end = desk.end("main");
+    assert_eq!(ends, [(Some("main"), end), (Some("x"), end), (None, Some(lost))]);
+}
+
+#[test]
+fn switching_moves_head_and_the_transcript_says_so() {
+    let desk = Desk::new(&["one", "two"]);
+    let made = go(&desk, new("a", None)).unwrap();
+    assert_eq!((made.branch.as_str(), made.is_new), ("a", true));
+    assert_eq!(desk.last_event("phase"), None);
+    desk.say("a", "three");
+    desk.switch("main").unwrap();
+    let event = desk.events().remove(0);
+    assert_eq!((event.label.as_str(), event.links[0]), ("switch", desk.end("main").unwrap()));
+    let words = ["from", "to", "phase"].map(|key| desk.last_event(key).unwrap());
+    assert_eq!(words, ["a", "main", "backtrack"]);
+    assert_eq!(go(&desk, Goal::Previous).unwrap().branch, "a");
+    assert_eq!(desk.last_event("phase"), None, "going on is not going back");
+    assert_eq!(go(&desk, Goal::Previous).unwrap().branch, "main");
+    let count = desk.events().len();
+    desk.switch("main").unwrap();
+    assert_eq!(desk.events().len(), count, "nothing happened");
+    assert_eq!(desk.transcript().len(), 3);
+}
+
+#[test]
+fn a_revision_without_a_branch_gets_one_and_one_with_a_branch_uses_it() {
+    let desk = Desk::new(&["one", "two", "three"]);
+    let made = desk.switch("main~1").unwrap();
+    assert_eq!((made.branch.as_str(), made.is_new), ("main-2", true));
+    let end = desk.end("main").unwrap().to_string();
+    assert_eq!(desk.switch(&end).unwrap().branch, "main");
+    assert_eq!(desk.switch("main~1").unwrap().branch, "main-2");
+    let wrong = desk.switch("nothing").unwrap_err();
+    assert!(matches!(wrong, Error::RevisionUnknown { .. }), "{wrong}");
+    let meta = desk.switch("meta").unwrap_err();
+    assert!(matches!(meta, Error::WrongKind { .. }), "{meta}");
+}
+
+#[test]
+fn the_root_is_a_place_where_a_conversation_begins_anew() {
+    let desk = Desk::new(&["one", "two"]);
+    let options = SwitchOptions {
+        place: Some("selection".to_owned()),
+        ..SwitchOptions::to(Target::default(), Goal::Root)
+    };
+    let made = switch(&desk.repo, &options, &desk.operation("switch --root")).unwrap();
+    assert_eq!((made.branch.as_str(), made.entry), ("root", None));
+    assert_eq!(desk.last_event("to").as_deref(), Some("selection"));
+    desk.say("root", "anew");
+    assert_eq!(desk.words("root"), ["anew"]);
+    assert_eq!(desk.transcript().len(), 3);
+    assert_eq!(desk.switch("main").unwrap().branch, "main");
+    assert_eq!(desk.words("main"), ["one", "two"]);
+}
+
+#[test]
+fn what_was_learned_stays_on_the_branch_left() {
+    let desk = Desk::new(&["one"]);
+    desk.branch("other", None);
+    let options = SwitchOptions {
+        facts: vec![memory::fact_from_text("idea=startup")],
+        notes: vec!["resonated".to_owned()],
+        ..SwitchOptions::to(Target::default(), Goal::Revision("other".to_owned()))
+    };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch")).unwrap();
+    let node = desk.repo.node(&outcome.node.unwrap()).unwrap();
+    assert_eq!((node.branch.as_str(), node.facts[0].key.as_deref()), ("main", Some("idea")));
+    assert_eq!(node.facts[0].source, Some(desk.transcript()[0]));
+    let snapshot = desk.repo.snapshot().unwrap();
+    let view = View::of(&*snapshot, "s").unwrap();
+    assert_eq!(session::memory_of(&view, "main").unwrap(), outcome.node);
+    assert_eq!(session::memory_of(&view, "other").unwrap(), None);
+    let stale = SwitchOptions {
+        seen: Some(desk.transcript()[0]),
+        ..SwitchOptions::to(Target::default(), Goal::Revision("main".to_owned()))
+    };
+    desk.say("other", "somebody was faster");
+    let lost = switch(&desk.repo, &stale, &desk.operation("switch")).unwrap_err();
+    assert!(matches!(lost, Error::RefConflict { .. }), "{lost}");
+}
+
+#[test]
+fn nothing_is_cut_at_an_open_tool_call_unless_forced() {
+    let desk = Desk::new(&["one"]);
+    desk.branch("other", None);
+    desk.put(
+        "main",
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls","input":{}}]}"#,
+    );
+    assert!(matches!(desk.switch("other"), Err(Error::Unanswered { .. })));
+    let mut fork = ForkOptions::default();
+    let refused = ops::fork(&desk.repo, &fork, &desk.operation("fork"));
+    assert!(matches!(refused, Err(Error::Unanswered { .. })));
+    fork.force = true;
+    ops::fork(&desk.repo, &fork, &desk.operation("fork")).unwrap();
+    let options = SwitchOptions {
+        force: true,
+        ..SwitchOptions::to(Target::default(), Goal::Revision("other".to_owned()))
+    };
+    switch(&desk.repo, &options, &desk.operation("switch")).unwrap();
+    desk.switch("main").unwrap();
+}
+
+#[test]
+fn a_fork_shares_the_path_and_says_where_it_came_from() {
+    let desk = Desk::new(&["one", "two", "three"]);
+    desk.say("a", "four");
+    let options = ForkOptions {
+        at: Some("main~1".to_owned()),
+        name: Some("forked".to_owned()),
+        reason: Some("to see".to_owned()),
+        metadata: Some(Value::map([("n", Value::Integer(1))])),
+        use_it: true,
+        ..ForkOptions::default()
+    };
+    let made = ops::fork(&desk.repo, &options, &desk.operation("fork main~1")).unwrap();
+    let said = desk.transcript();
+    assert_eq!((made.entry, made.branch.as_str()), (said[1], "main"));
+    let snapshot = desk.repo.snapshot().unwrap();
+    let view = View::of(&*snapshot, &made.session).unwrap();
+    let meta = view.meta().unwrap();
+    let fork = meta.fork.unwrap();
+    assert_eq!((meta.name.as_deref(), fork.session.as_str()), (Some("forked"), "s"));
+    assert_eq!((fork.entry, fork.reason.as_deref()), (Some(said[1]), Some("to see")));
+    assert_eq!(session::transcript(&*snapshot, &made.session).unwrap(), said[..2]);
+    assert_eq!(desk.repo.resolve("HEAD").unwrap(), said[1]);
+    let pin = session::pin(&desk.repo, None, None, 0, "tester").unwrap();
+    let body = Value::map([("content", Value::from("own"))]);
+    let own = session::append(&desk.repo, &pin, vec![body], Durability::Full, 0).unwrap();
+    let snapshot = desk.repo.snapshot().unwrap();
+    let told = session::transcript(&*snapshot, &made.session).unwrap();
+    assert_eq!(told, [said[0], said[1], own[0]]);
+    assert_eq!(desk.transcript(), said, "the parent does not notice");
+    let again = ForkOptions { at: Some("s:main".to_owned()), ..ForkOptions::default() };
+    let made = ops::fork(&desk.repo, &again, &desk.operation("fork s:main")).unwrap();
+    assert_eq!((made.parent.as_str(), made.entry), ("s", said[2]));
+    assert!(desk.repo.reference(&RefName::head()).unwrap().is_some());
+}

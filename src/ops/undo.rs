@@ -1,0 +1,324 @@
+//! Undo and redo: the last operation of a session is taken back, as a new event.
+//!
+//! The operations log says what every operation moved. Undoing one moves the same refs back, if
+//! they are still where it left them; `tip` and `events` never go back, they get an event `undo`
+//! that says which operation. An operation that is itself an undo or a redo is known by that event.
+//!
+//! A session that an operation removed comes back from `deleted/`; one that it made goes there.
+
+mod removed;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use crate::codec::Value;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::ops::Target;
+use crate::ops::undo_meta;
+use crate::repo::{Repo, read_event, read_session};
+use crate::session::Change;
+use crate::store::{
+    Durability, Expected, Operation, OperationRecord, RefName, RefUpdate, RefValue, Snapshot,
+    Transaction,
+};
+
+/// Which way to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Take the last operation back.
+    Undo,
+    /// Do again what was taken back last.
+    Redo,
+}
+
+impl Direction {
+    /// Gives the word for it, which is also the type of its event.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Undo => "undo",
+            Direction::Redo => "redo",
+        }
+    }
+}
+
+/// What was undone or redone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoOutcome {
+    /// The session's id.
+    pub session: String,
+    /// The operation's place in the log.
+    pub number: u64,
+    /// What it was.
+    pub command: String,
+    /// The session's active branch now, if the session is there.
+    pub branch: Option<String>,
+}
+
+/// Takes back the last operation of a session by an actor, or does it again.
+///
+/// The session is the target's; without one, the last operation of all decides. Fails with
+/// [`Error::MovedOn`] if something has moved since, and changes nothing then.
+pub fn undo(
+    repo: &Repo,
+    target: &Target,
+    actor: &str,
+    direction: Direction,
+    operation: &Operation,
+) -> Result<UndoOutcome> {
+    let mut outcome = None;
+    repo.commit(Durability::Full, &mut |snapshot| {
+        let session = session(snapshot, target)?;
+        let found = last(snapshot, session.as_deref(), actor, direction)?;
+        let record = found.ok_or_else(|| Error::Refused {
+            why: format!("there is nothing of {actor}'s to {}", direction.name()),
+            hint: "'sapwood op log' lists the operations",
+        })?;
+        let owner = owner(&record).map(str::to_owned).or(session);
+        let owner = owner.ok_or_else(|| Error::Refused {
+            why: format!("operation {} belongs to no session", record.number),
+            hint: "'sapwood update-ref' moves refs by hand",
+        })?;
+        let plan = Plan { snapshot, session: &owner, record: &record, direction };
+        let (transaction, branch) = plan.make(operation)?;
+        let (number, command) = (record.number, record.operation.command.clone());
+        outcome = Some(UndoOutcome { session: owner, number, command, branch });
+        Ok(transaction)
+    })?;
+    Ok(outcome.expect("the plan was called"))
+}
+
+/// Finds the session, deleted ones included; `None` if none is named and none is current.
+fn session(snapshot: &dyn Snapshot, target: &Target) -> Result<Option<String>> {
+    match (target.place().session_id(snapshot), &target.session) {
+        (Err(error), Some(named)) => match removed::numbers(snapshot, named)?.is_empty() {
+            false => Ok(Some(named.clone())),
+            true => Err(error),
+        },
+        (found, _) => found,
+    }
+}
+
+/// Splits the name of a session's ref, deleted or not, into the session's id and the rest.
+fn parts(name: &RefName) -> Option<(&str, &str)> {
+    let rest = name.as_str();
+    let rest = rest.strip_prefix("sessions/").or_else(|| rest.strip_prefix("deleted/"))?;
+    rest.split_once('/')
+}
+
+/// Gives the session whose refs an operation moved.
+fn owner(record: &OperationRecord) -> Option<&str> {
+    record.moves.iter().find_map(|moved| moved.name.session()).map(|(session, _)| session)
+}
+
+/// Says whether an operation is about a session: its refs, or that it is the current one.
+pub fn concerns(record: &OperationRecord, session: &str) -> bool {
+    record.moves.iter().any(|moved| {
+        let leads = |value: &Option<RefValue>| match value {
+            Some(RefValue::Symbolic(to)) => parts(to).is_some_and(|(id, _)| id == session),
+            _ => false,
+        };
+        parts(&moved.name).is_some_and(|(id, _)| id == session)
+            || moved.name == RefName::head() && (leads(&moved.old) || leads(&moved.new))
+    })
+}
+
+/// Reads which operation an operation undid or redid, if that is what it was.
+fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<(Direction, u64)>> {
+    for moved in &record.moves {
+        let Some(RefValue::Id(id)) = &moved.new else {
+            continue;
+        };
+        let is_new = record.moves.iter().all(|other| other.old != moved.new);
+        let is_events = parts(&moved.name).is_some_and(|(_, rest)| rest == "events");
+        if !is_events || !is_new || snapshot.kinds(&[*id])?[0] != Some(Kind::Event) {
+            continue;
+        }
+        let event = read_event(snapshot, id)?;
+        let number = event.body.get("operation").and_then(Value::as_i64);
+        let direction = match event.label.as_str() {
+            "undo" => Direction::Undo,
+            "redo" => Direction::Redo,
+            _ => continue,
+        };
+        let number = number.and_then(|number| u64::try_from(number).ok());
+        return Ok(number.map(|number| (direction, number)));
+    }
+    Ok(None)
+}
+
+/// Finds the operation to undo or redo.
+fn last(
+    snapshot: &dyn Snapshot,
+    session: Option<&str>,
+    actor: &str,
+    direction: Direction,
+) -> Result<Option<OperationRecord>> {
+    // The newest undo or redo of an operation decides whether it is in force.
+    let mut settled: HashMap<u64, Direction> = HashMap::new();
+    let mut wanted = None;
+    let mut found = None;
+    snapshot.operations(&mut |record| {
+        if session.is_some_and(|session| !concerns(record, session)) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if wanted == Some(record.number) {
+            found = Some(record.clone());
+            return Ok(ControlFlow::Break(()));
+        }
+        if wanted.is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if let Some((was, number)) = reversal(snapshot, record)? {
+            let is_news = !settled.contains_key(&number);
+            settled.entry(number).or_insert(was);
+            let is_own = record.operation.actor == actor;
+            if is_news && is_own && was == Direction::Undo && direction == Direction::Redo {
+                wanted = Some(number);
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        if record.operation.actor != actor {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if direction == Direction::Redo {
+            return Ok(ControlFlow::Break(()));
+        }
+        if settled.get(&record.number) == Some(&Direction::Undo) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(record.clone());
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
+/// Moving the refs of one operation.
+struct Plan<'a> {
+    snapshot: &'a dyn Snapshot,
+    session: &'a str,
+    record: &'a OperationRecord,
+    direction: Direction,
+}
+
+/// A ref that has to go from one value to another.
+type Step<'a> = (&'a RefName, &'a Option<RefValue>, &'a Option<RefValue>);
+
+impl Plan<'_> {
+    fn make(&self, operation: &Operation) -> Result<(Transaction, Option<String>)> {
+        let meta = RefName::of_session(self.session, "meta")?;
+        let of_meta = self.steps().find(|(name, ..)| **name == meta);
+        match of_meta {
+            Some((_, Some(_), None)) => Ok((self.remove(operation)?, None)),
+            Some((_, None, Some(_))) => self.restore(operation),
+            _ => self.move_back(operation),
+        }
+    }
+
+    /// Lists what the operation moved, in the direction that is wanted.
+    fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        self.record.moves.iter().map(|moved| match self.direction {
+            Direction::Undo => (&moved.name, &moved.new, &moved.old),
+            Direction::Redo => (&moved.name, &moved.old, &moved.new),
+        })
+    }
+
+    fn body(&self) -> Value {
+        Value::map([
+            ("operation", Value::Integer(i64::try_from(self.record.number).unwrap_or(i64::MAX))),
+            ("command", Value::from(self.record.operation.command.as_str())),
+        ])
+    }
+
+    fn moved_on(&self, name: &RefName, found: Option<&RefValue>) -> Error {
+        let rest = parts(name).map_or(name.as_str(), |(_, rest)| rest);
+        let name = match rest.split_once('/') {
+            Some(("heads", branch)) => format!("branch '{branch}'"),
+            Some(("labels", label)) => format!("label '{label}'"),
+            Some((class, rest)) => format!("{class} '{rest}'"),
+            None => format!("the session's {rest}"),
+        };
+        Error::MovedOn {
+            number: self.record.number,
+            command: self.record.operation.command.clone(),
+            name,
+            at: found.map_or("nothing".to_owned(), ToString::to_string),
+        }
+    }
+
+    /// Checks that a ref is where the operation left it.
+    fn check(&self, name: &RefName, from: &Option<RefValue>) -> Result<()> {
+        let found = self.snapshot.reference(name)?;
+        if found == *from { Ok(()) } else { Err(self.moved_on(name, found.as_ref())) }
+    }
+
+    /// Moves the refs of a session that stays.
+    fn move_back(&self, operation: &Operation) -> Result<(Transaction, Option<String>)> {
+        let mut change = Change::on(self.snapshot, self.session, operation.time)?;
+        let mut moved_tip = false;
+        let mut steps: Vec<Step<'_>> = self.steps().collect();
+        // A branch that moves drops its shortcut to memory, which comes after it.
+        steps.sort_by_key(|(name, ..)| *name);
+        let only_head = steps.len() == 1;
+        for (name, from, to) in steps {
+            let rest = parts(name).map_or("", |(_, rest)| rest);
+            match (rest, from, to) {
+                ("events", ..) => {}
+                ("tip", ..) => moved_tip = true,
+                ("meta", Some(RefValue::Id(from)), Some(RefValue::Id(to))) => {
+                    self.move_meta(&mut change, name, from, to)?;
+                }
+                _ if *name == RefName::head() && !only_head => {
+                    if self.snapshot.reference(name)? == *from {
+                        change.set_ref(name.clone(), to.clone());
+                    }
+                }
+                _ => {
+                    self.check(name, from)?;
+                    change.set_ref(name.clone(), to.clone());
+                }
+            }
+        }
+        let active = self.active(&change)?;
+        let end = active.as_deref().map(|branch| change.branch(branch)).transpose()?.flatten();
+        let next = if moved_tip { end } else { change.tip() };
+        change.happened(self.direction.name(), next, &[], self.body())?;
+        Ok((change.finish(Some(operation.clone()))?, active))
+    }
+
+    /// Gives the branch that will be active, which must not be one that goes.
+    fn active(&self, change: &Change<'_>) -> Result<Option<String>> {
+        let Some(RefValue::Symbolic(head)) = change.reference("HEAD")? else {
+            return Ok(None);
+        };
+        let branch = parts(&head).and_then(|(_, rest)| rest.strip_prefix("heads/"));
+        let branch = branch.unwrap_or_default().to_owned();
+        if change.branch(&branch)?.is_none() && self.snapshot.reference(&head)?.is_some() {
+            return Err(Error::Refused {
+                why: format!("branch '{branch}' would go, and it is the active one"),
+                hint: "switch to another branch first",
+            });
+        }
+        Ok(Some(branch))
+    }
+
+    /// Takes back those fields of the metadata that the operation changed.
+    fn move_meta(&self, change: &mut Change<'_>, name: &RefName, from: &Id, to: &Id) -> Result<()> {
+        let from = read_session(self.snapshot, from)?;
+        let to = read_session(self.snapshot, to)?;
+        if undo_meta::apply(change.meta()?, &from, &to) {
+            return Ok(());
+        }
+        let found = self.snapshot.reference(name)?;
+        Err(self.moved_on(name, found.as_ref()))
+    }
+}
+
+/// Plans that a ref goes from where it is to a value.
+fn put(snapshot: &dyn Snapshot, name: RefName, new: Option<RefValue>) -> Result<RefUpdate> {
+    let expected = snapshot.reference(&name)?.map_or(Expected::Missing, Expected::Is);
+    Ok(RefUpdate { name, expected, new })
+}
+
+#[cfg(test)]
+mod tests;
