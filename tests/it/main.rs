@@ -18,3 +18,4 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod walks;
