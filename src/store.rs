@@ -154,18 +154,6 @@ impl Content {
     }
 }
 
-impl Content {
-    /// Gives the buffer that it is part of.
-    pub(crate) fn buffer(&self) -> &Arc<Vec<u8>> {
-        &self.buffer
-    }
-
-    /// Gives the part of the buffer that it is.
-    pub(crate) fn range(&self) -> Range<usize> {
-        self.range.clone()
-    }
-}
-
 impl From<Vec<u8>> for Content {
     fn from(bytes: Vec<u8>) -> Content {
         let range = 0..bytes.len();

@@ -9,18 +9,17 @@
 
 mod read;
 
-use std::borrow::Cow;
 use std::io;
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_cbor::ser::IoWrite;
 
+use crate::codec::Value;
 use crate::codec::record::{Field, Record};
-use crate::codec::{DEPTH_MAX, Value};
 use crate::id::Id;
 
-use read::Reader;
+pub(crate) use read::{Fault, ITEMS_TRUSTED_MAX, Reader};
 
 /// Encodes a record.
 pub(crate) fn encode(record: &Record<'_>) -> Vec<u8> {
@@ -29,13 +28,6 @@ pub(crate) fn encode(record: &Record<'_>) -> Vec<u8> {
         .serialize(&mut serde_cbor::Serializer::new(&mut bytes))
         .expect("writing to memory does not fail");
     bytes
-}
-
-/// Decodes the pairs of an object in its one encoding.
-///
-/// Whether the fields are the right ones is not known here.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<(Cow<'_, str>, Value)>, String> {
-    Reader::new(bytes).whole_map().map_err(str::to_owned)
 }
 
 /// Says at which byte the encoding of a record differs from these bytes, if it does.
@@ -59,11 +51,11 @@ pub(crate) fn head(
     let mut reader = Reader::new(bytes);
     let mut pairs = Vec::with_capacity(keys.len());
     for _ in 0..reader.map_begin()? {
-        let found = reader.key()?;
+        let found = reader.text()?;
         let Some(key) = keys.iter().find(|key| **key == found) else {
             break;
         };
-        pairs.push((*key, reader.value(DEPTH_MAX)?));
+        pairs.push((*key, reader.value()?));
     }
     Ok(pairs)
 }

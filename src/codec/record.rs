@@ -2,16 +2,14 @@
 //!
 //! A [`Record`] borrows an object's fields under their names on disk, in their order. Encoding,
 //! comparing, checking, collecting links and printing all read it, so they cannot disagree.
-//! [`Fields`] is the way back: it takes the fields out of a decoded map, in the same order.
+//! [`Fields`] is the way back: it reads the fields of an encoded map, in the same order.
 //!
 //! An absent optional field, an empty list and a null are not written.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
-use std::iter::Peekable;
-use std::vec;
 
-use crate::codec::{Value, cbor};
+use crate::codec::Value;
+use crate::codec::cbor::{self, Fault, ITEMS_TRUSTED_MAX, Reader};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 
@@ -199,33 +197,60 @@ impl Record<'_> {
     }
 }
 
-/// A decoded map whose fields are taken out in order.
+/// A map whose fields are read in order.
 ///
 /// A field that would not have been written, because it says nothing, is refused.
 pub(crate) struct Fields<'a> {
     kind: Kind,
-    rest: Peekable<vec::IntoIter<(Cow<'a, str>, Value)>>,
+    reader: Reader<'a>,
+    /// The key of the next field, if there is one.
+    key: Option<&'a str>,
+    /// How many fields follow that one.
+    left: u64,
 }
 
 impl<'a> Fields<'a> {
-    /// Decodes content.
+    /// Begins to read content.
     pub(crate) fn open(kind: Kind, content: &'a [u8]) -> Result<Fields<'a>> {
-        let pairs = cbor::decode(content).map_err(|why| invalid(kind, why))?;
-        let rest = pairs.into_iter().peekable();
-        Ok(Fields { kind, rest })
+        Fields::begin(kind, Reader::new(content))
     }
 
-    fn of(kind: Kind, value: Value) -> Result<Fields<'static>> {
-        let Value::Map(pairs) = value else {
-            return Err(invalid(kind, "expected a map"));
-        };
-        let pairs: Vec<_> =
-            pairs.into_iter().map(|(key, value)| (Cow::Owned(key), value)).collect();
-        Ok(Fields { kind, rest: pairs.into_iter().peekable() })
+    fn begin(kind: Kind, mut reader: Reader<'a>) -> Result<Fields<'a>> {
+        let left = reader.map_begin().map_err(|why| invalid(kind, why))?;
+        let mut fields = Fields { kind, reader, key: None, left };
+        fields.next_key()?;
+        Ok(fields)
     }
 
-    fn take(&mut self, key: &str) -> Option<Value> {
-        self.rest.next_if(|(name, _)| name == key).map(|(_, value)| value)
+    fn next_key(&mut self) -> Result<()> {
+        self.key = None;
+        if self.left > 0 {
+            self.left -= 1;
+            self.key = Some(self.reader.text().map_err(|why| invalid(self.kind, why))?);
+        }
+        Ok(())
+    }
+
+    /// Reads the next field if this is its key.
+    fn take_with<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        if self.key != Some(key) {
+            return Ok(None);
+        }
+        let field = read(self)?;
+        self.next_key()?;
+        Ok(Some(field))
+    }
+
+    fn take<T>(&mut self, key: &str, read: Read<'a, T>) -> Result<Option<T>> {
+        self.take_with(key, |fields| fields.read(key, read))
+    }
+
+    fn read<T>(&mut self, key: &str, read: Read<'a, T>) -> Result<T> {
+        read(&mut self.reader).map_err(|why| invalid(self.kind, format!("in {key}: {why}")))
     }
 
     fn need(&self, key: &str, what: &str) -> Error {
@@ -237,18 +262,11 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn text_if(&mut self, key: &str) -> Result<Option<String>> {
-        match self.take(key) {
-            Some(Value::Text(text)) => Ok(Some(text)),
-            None => Ok(None),
-            Some(_) => Err(self.need(key, "a string")),
-        }
+        self.take(key, |reader| reader.text().map(str::to_owned))
     }
 
     pub(crate) fn integer(&mut self, key: &str) -> Result<i64> {
-        match self.take(key) {
-            Some(Value::Integer(integer)) => Ok(integer),
-            _ => Err(self.need(key, "an integer")),
-        }
+        self.take(key, Reader::integer)?.ok_or_else(|| self.need(key, "an integer"))
     }
 
     pub(crate) fn link(&mut self, key: &str) -> Result<Id> {
@@ -256,17 +274,11 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn link_if(&mut self, key: &str) -> Result<Option<Id>> {
-        match self.take(key) {
-            Some(Value::Link(id)) => Ok(Some(id)),
-            None => Ok(None),
-            Some(_) => Err(self.need(key, "a link")),
-        }
+        self.take(key, Reader::link)
     }
 
     pub(crate) fn links(&mut self, key: &str) -> Result<Vec<Id>> {
-        let values = self.list(key)?;
-        let ids = values.iter().map(Value::as_link).collect::<Option<Vec<Id>>>();
-        ids.ok_or_else(|| self.need(key, "a list of links"))
+        self.list(key, |fields| fields.read(key, Reader::link))
     }
 
     pub(crate) fn value(&mut self, key: &str) -> Result<Value> {
@@ -277,29 +289,39 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn value_if(&mut self, key: &str) -> Result<Option<Value>> {
-        let value = self.take(key);
-        value.as_ref().map_or(Ok(()), |value| self.check(key, value))?;
-        Ok(value)
+        self.take_with(key, |fields| fields.checked(key))
     }
 
     pub(crate) fn values(&mut self, key: &str) -> Result<Vec<Value>> {
-        let values = self.list(key)?;
-        values.iter().try_for_each(|value| self.check(key, value))?;
-        Ok(values)
+        self.list(key, |fields| fields.checked(key))
     }
 
-    fn list(&mut self, key: &str) -> Result<Vec<Value>> {
-        match self.take(key) {
-            Some(Value::List(values)) if !values.is_empty() => Ok(values),
-            None => Ok(Vec::new()),
-            Some(_) => Err(self.need(key, "a list that is not empty")),
+    /// Reads a value, and makes sure that nothing in it keeps it from being kept.
+    fn checked(&mut self, key: &str) -> Result<Value> {
+        let value = self.read(key, Reader::value)?;
+        match value.fault() {
+            None => Ok(value),
+            Some(why) => Err(invalid(self.kind, format!("in {key}: {why}"))),
         }
     }
 
-    /// Makes sure that nothing in a value keeps it from being kept.
-    fn check(&self, key: &str, value: &Value) -> Result<()> {
-        let fault = value.fault();
-        fault.map_or(Ok(()), |why| Err(invalid(self.kind, format!("in {key}: {why}"))))
+    fn list<T>(
+        &mut self,
+        key: &str,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let list = self.take_with(key, |fields| {
+            let count = fields.read(key, Reader::list_begin)?;
+            if count == 0 {
+                return Err(fields.need(key, "a list that is not empty"));
+            }
+            let mut items = Vec::with_capacity(count.min(ITEMS_TRUSTED_MAX) as usize);
+            for _ in 0..count {
+                items.push(read(fields)?);
+            }
+            Ok(items)
+        })?;
+        Ok(list.unwrap_or_default())
     }
 
     pub(crate) fn record_if<T>(
@@ -307,13 +329,7 @@ impl<'a> Fields<'a> {
         key: &str,
         read: impl FnOnce(&mut Fields<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
-        let Some(value) = self.take(key) else {
-            return Ok(None);
-        };
-        let mut fields = Fields::of(self.kind, value)?;
-        let record = read(&mut fields)?;
-        fields.close()?;
-        Ok(Some(record))
+        self.take_with(key, |fields| fields.record(read))
     }
 
     pub(crate) fn records<T>(
@@ -321,27 +337,35 @@ impl<'a> Fields<'a> {
         key: &str,
         mut read: impl FnMut(&mut Fields<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let mut records = Vec::new();
-        for value in self.list(key)? {
-            let mut fields = Fields::of(self.kind, value)?;
-            records.push(read(&mut fields)?);
-            fields.close()?;
-        }
-        Ok(records)
+        self.list(key, |fields| fields.record(&mut read))
+    }
+
+    fn record<T>(&mut self, read: impl FnOnce(&mut Fields<'_>) -> Result<T>) -> Result<T> {
+        let mut fields = Fields::begin(self.kind, self.reader)?;
+        let record = read(&mut fields)?;
+        fields.no_more()?;
+        self.reader = fields.reader;
+        Ok(record)
     }
 
     /// Makes sure that nothing is left.
     pub(crate) fn close(&mut self) -> Result<()> {
-        match self.rest.next() {
-            None => Ok(()),
-            Some((key, _)) => {
-                let key: String = key.chars().take(40).collect();
-                let why = format!("the field \"{}\" is not in its place", key.escape_debug());
-                Err(invalid(self.kind, why))
-            }
-        }
+        self.no_more()?;
+        self.reader.end().map_err(|why| invalid(self.kind, why))
+    }
+
+    fn no_more(&self) -> Result<()> {
+        let Some(key) = self.key else {
+            return Ok(());
+        };
+        let key: String = key.chars().take(40).collect();
+        let why = format!("the field \"{}\" is not in its place", key.escape_debug());
+        Err(invalid(self.kind, why))
     }
 }
+
+/// Reads one thing.
+type Read<'a, T> = fn(&mut Reader<'a>) -> std::result::Result<T, Fault>;
 
 /// Reports an object that is not what its kind demands.
 pub(crate) fn invalid(kind: Kind, why: impl Into<String>) -> Error {

@@ -215,3 +215,26 @@ fn each_file_of_a_store_missing_gives_the_right_answer_or_an_error() {
         write_on(&disk, &picture, &context);
     }
 }
+
+#[test]
+fn maintenance_mends_a_graph_that_is_missing_or_was_found_damaged() {
+    let whole = store_of_all_files();
+    let picture = picture_of(&whole);
+    let graphs = contents(&whole)
+        .into_iter()
+        .filter(|(path, _)| path.extension().is_some_and(|ending| ending == "graph"));
+    for (path, bytes) in graphs {
+        for offset in [Some(70), Some(bytes.len() - 1), None] {
+            let disk = whole.copy();
+            match offset {
+                Some(offset) => disk.flip(&path, offset),
+                None => sapwood::disk::Disk::remove(&disk, &path).unwrap(),
+            }
+            let store = open(&disk).unwrap();
+            assert!(picture.compare(&*store.snapshot().unwrap()).is_empty());
+            store.maintain().unwrap();
+            let named = disk.files().contains(&path);
+            assert!(!named || disk.read(&path) == bytes, "{} at {offset:?}", path.display());
+        }
+    }
+}

@@ -20,3 +20,4 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod walks;

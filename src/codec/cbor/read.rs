@@ -4,94 +4,125 @@
 //! goes: lengths as short as they go and definite, no tags, no bytes left. That it accepts exactly
 //! what serde_cbor writes is tested against it.
 //!
-//! Bounded: nesting by [`NESTING_MAX`], allocations by the bytes that are there.
-
-use std::borrow::Cow;
+//! Bounded: nesting by [`DEPTH_MAX`], allocations by the bytes that are there.
 
 use crate::codec::{DEPTH_MAX, Value};
 use crate::id::Id;
 
-/// How deep anything nests: the values in an object, and the lists and maps of its fields around
-/// them.
-const NESTING_MAX: usize = DEPTH_MAX + 8;
 /// For how many items room is made on the word of a length.
-const ITEMS_TRUSTED_MAX: u64 = 64;
+pub(crate) const ITEMS_TRUSTED_MAX: u64 = 64;
 
 /// What is wrong with some bytes.
-pub(super) type Fault = &'static str;
+pub(crate) type Fault = &'static str;
 
 /// Bytes yet to be read.
-pub(super) struct Reader<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
-/// The first bytes of an item: its major type, its argument, and how many bytes that took.
+/// The first bytes of an item: its major type, how its argument is written, and that.
 struct Head {
     major: u8,
+    info: u8,
     argument: u64,
-    width: u8,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// Reads a map that is all there is.
-    pub(super) fn whole_map(&mut self) -> Result<Vec<(Cow<'a, str>, Value)>, Fault> {
-        let count = self.map_begin()?;
-        let mut pairs = Vec::with_capacity(count.min(ITEMS_TRUSTED_MAX) as usize);
-        for _ in 0..count {
-            pairs.push((Cow::Borrowed(self.key()?), self.value(NESTING_MAX)?));
-        }
+    /// Makes sure that nothing is left.
+    pub(crate) fn end(&self) -> Result<(), Fault> {
         match self.rest.is_empty() {
-            true => Ok(pairs),
+            true => Ok(()),
             false => Err("bytes are left behind the object"),
         }
     }
 
     /// Reads the begin of a map, and gives the number of its pairs.
-    pub(super) fn map_begin(&mut self) -> Result<u64, Fault> {
+    pub(crate) fn map_begin(&mut self) -> Result<u64, Fault> {
         match self.head()? {
             Head { major: 5, argument, .. } => Ok(argument),
             _ => Err("expected a map"),
         }
     }
 
-    /// Reads the key of a pair.
-    pub(super) fn key(&mut self) -> Result<&'a str, Fault> {
+    /// Reads the begin of a list, and gives the number of its items.
+    pub(crate) fn list_begin(&mut self) -> Result<u64, Fault> {
         match self.head()? {
-            Head { major: 3, argument, .. } => self.text(argument),
-            _ => Err("a key is not a string"),
+            Head { major: 4, argument, .. } => Ok(argument),
+            _ => Err("expected a list"),
         }
     }
 
-    /// Reads any value, nested no deeper than `depth`.
-    pub(super) fn value(&mut self, depth: usize) -> Result<Value, Fault> {
-        let Head { major, argument, width } = self.head()?;
-        match major {
-            0 => integer(argument).map(Value::Integer),
-            1 => integer(argument).map(|integer| Value::Integer(-1 - integer)),
-            2 => bytes(self.take(argument)?),
-            3 => Ok(Value::Text(self.text(argument)?.to_owned())),
-            4 | 5 if depth == 0 => Err("nested too deep"),
+    /// Reads a string: the key of a pair, or a value that must be one.
+    pub(crate) fn text(&mut self) -> Result<&'a str, Fault> {
+        match self.head()? {
+            Head { major: 3, argument, .. } => self.text_of(argument),
+            _ => Err("expected a string"),
+        }
+    }
+
+    /// Reads an integer.
+    pub(crate) fn integer(&mut self) -> Result<i64, Fault> {
+        match self.head()? {
+            Head { major: 0, argument, .. } => integer(argument),
+            Head { major: 1, argument, .. } => integer(argument).map(|integer| -1 - integer),
+            _ => Err("expected an integer"),
+        }
+    }
+
+    /// Reads a link.
+    pub(crate) fn link(&mut self) -> Result<Id, Fault> {
+        match self.head()? {
+            Head { major: 2, argument, .. } => {
+                Id::from_slice(self.take(argument)?).ok_or("expected a link")
+            }
+            _ => Err("expected a link"),
+        }
+    }
+
+    /// Reads any value.
+    pub(crate) fn value(&mut self) -> Result<Value, Fault> {
+        let mut value = Value::Null;
+        self.value_into(&mut value, DEPTH_MAX)?;
+        Ok(value)
+    }
+
+    /// Reads a value to the place where it stays: moving each one there costs more than reading it.
+    fn value_into(&mut self, place: &mut Value, depth: usize) -> Result<(), Fault> {
+        let Head { major, info, argument } = self.head()?;
+        *place = match major {
+            0 => Value::Integer(integer(argument)?),
+            1 => Value::Integer(-1 - integer(argument)?),
+            2 => bytes(self.take(argument)?)?,
+            3 => Value::Text(self.text_of(argument)?.to_owned()),
+            4 | 5 if depth == 0 => return Err("nested too deep"),
             4 => {
                 let mut items = Vec::with_capacity(argument.min(ITEMS_TRUSTED_MAX) as usize);
                 for _ in 0..argument {
-                    items.push(self.value(depth - 1)?);
+                    items.push(Value::Null);
+                    let item = items.last_mut().expect("it was just pushed");
+                    self.value_into(item, depth - 1)?;
                 }
-                Ok(Value::List(items))
+                Value::List(items)
             }
             5 => {
                 let mut pairs = Vec::with_capacity(argument.min(ITEMS_TRUSTED_MAX) as usize);
                 for _ in 0..argument {
-                    pairs.push((self.key()?.to_owned(), self.value(depth - 1)?));
+                    pairs.push((String::new(), Value::Null));
+                    let (key, value) = pairs.last_mut().expect("it was just pushed");
+                    *key = self.text()?.to_owned();
+                    self.value_into(value, depth - 1)?;
                 }
-                Ok(Value::Map(pairs))
+                Value::Map(pairs)
             }
-            7 => simple(argument, width),
-            _ => Err("a tag"),
-        }
+            7 => simple(info, argument)?,
+            _ => return Err("a tag"),
+        };
+        Ok(())
     }
 
     fn take(&mut self, count: u64) -> Result<&'a [u8], Fault> {
@@ -101,32 +132,38 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn text(&mut self, count: u64) -> Result<&'a str, Fault> {
+    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Fault> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or("it ends too early")?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn text_of(&mut self, count: u64) -> Result<&'a str, Fault> {
         std::str::from_utf8(self.take(count)?).map_err(|_| "a string is not UTF-8")
     }
 
-    /// Reads the begin of an item, and refuses a length or an integer that could be shorter.
+    /// Reads the begin of an item.
+    #[inline(always)]
     fn head(&mut self) -> Result<Head, Fault> {
-        let first = self.take(1)?[0];
+        let [first] = self.array()?;
         let (major, info) = (first >> 5, first & 31);
-        let width = match info {
-            0..24 => {
-                return Ok(Head { major, argument: u64::from(info), width: 0 });
-            }
-            24 => 1,
-            25 => 2,
-            26 => 4,
-            27 => 8,
+        let argument = if info < 24 { u64::from(info) } else { self.argument(major, info)? };
+        Ok(Head { major, info, argument })
+    }
+
+    /// Reads an argument that follows the first byte, and refuses one that could be shorter.
+    fn argument(&mut self, major: u8, info: u8) -> Result<u64, Fault> {
+        let (argument, least) = match info {
+            24 => (u64::from(u8::from_be_bytes(self.array()?)), 24),
+            25 => (u64::from(u16::from_be_bytes(self.array()?)), 1 << 8),
+            26 => (u64::from(u32::from_be_bytes(self.array()?)), 1 << 16),
+            27 => (u64::from_be_bytes(self.array()?), 1 << 32),
             _ => return Err("a length that is not definite"),
         };
-        let mut argument = [0; 8];
-        argument[8 - width..].copy_from_slice(self.take(width as u64)?);
-        let argument = u64::from_be_bytes(argument);
-        let least = [0, 24, 1 << 8, 0, 1 << 16, 0, 0, 0, 1 << 32][width];
-        if major != 7 && argument < least {
-            return Err("an integer or a length longer than it needs to be");
+        match major != 7 && argument < least {
+            true => Err("an integer or a length longer than it needs to be"),
+            false => Ok(argument),
         }
-        Ok(Head { major, argument, width: width as u8 })
     }
 }
 
@@ -151,16 +188,16 @@ fn bytes(bytes: &[u8]) -> Result<Value, Fault> {
 }
 
 /// Reads a truth, a null, or a float that is as short as it goes.
-fn simple(argument: u64, width: u8) -> Result<Value, Fault> {
-    let float = match (width, argument) {
-        (0, 20) => return Ok(Value::Bool(false)),
-        (0, 21) => return Ok(Value::Bool(true)),
-        (0, 22) => return Ok(Value::Null),
-        (2, half) => half_to_single(half as u16).map(f64::from),
-        (4, single) => {
+fn simple(info: u8, argument: u64) -> Result<Value, Fault> {
+    let float = match (info, argument) {
+        (20, _) => return Ok(Value::Bool(false)),
+        (21, _) => return Ok(Value::Bool(true)),
+        (22, _) => return Ok(Value::Null),
+        (25, half) => half_to_single(half as u16).map(f64::from),
+        (26, single) => {
             Some(f32::from_bits(single as u32)).filter(|single| !is_half(*single)).map(f64::from)
         }
-        (8, double) => {
+        (27, double) => {
             Some(f64::from_bits(double)).filter(|double| f64::from(*double as f32) != *double)
         }
         _ => None,
@@ -203,7 +240,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Result<Value, Fault> {
         let mut reader = Reader::new(bytes);
-        let value = reader.value(NESTING_MAX)?;
+        let value = reader.value()?;
         reader.rest.is_empty().then_some(value).ok_or("bytes are left")
     }
 

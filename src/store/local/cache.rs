@@ -114,18 +114,12 @@ impl Clock {
 pub(crate) struct Cursor<'c> {
     cache: &'c BlockCache,
     last: Option<(BlockKey, Arc<Vec<u8>>)>,
-    keeps: bool,
 }
 
 impl<'c> Cursor<'c> {
     /// Begins with no block.
     pub(crate) fn new(cache: &'c BlockCache) -> Cursor<'c> {
-        Cursor { cache, last: None, keeps: true }
-    }
-
-    /// Begins a long walk: its blocks are used once, and do not drive others out of the cache.
-    pub(crate) fn passing(cache: &'c BlockCache) -> Cursor<'c> {
-        Cursor { keeps: false, ..Cursor::new(cache) }
+        Cursor { cache, last: None }
     }
 
     /// Gives a block: the last one, or a kept one, or what `load` makes.
@@ -139,9 +133,7 @@ impl<'c> Cursor<'c> {
                 Some(block) => block,
                 None => {
                     let block = Arc::new(load()?);
-                    if self.keeps {
-                        self.cache.put(key, &block);
-                    }
+                    self.cache.put(key, &block);
                     block
                 }
             };

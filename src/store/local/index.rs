@@ -6,6 +6,9 @@
 //! Invariants: ids are full and strictly ascending, so "I have it already" is never said of a part
 //! of an id; a lookup touches the fan-out and a few pages of ids, whatever the size of the pack.
 //!
+//! The table of blocks repeats the begin of each block's checksum. So an index whose pages are
+//! sound says which bytes an id stands for, and a walk need not hash every object again.
+//!
 //! Not here: the objects. A position is a claim that whoever reads the object checks.
 
 use std::path::Path;
@@ -29,7 +32,9 @@ const FANOUT_BYTES: u64 = 256 * 4;
 /// A multiple of 32, so that no id lies across two pages.
 const IDS_AT: u64 = HEADER_BYTES + FANOUT_BYTES;
 const POSITION_BYTES: u64 = 8;
-const BLOCK_ROW_BYTES: u64 = 16;
+const BLOCK_ROW_BYTES: u64 = 16 + BLOCK_CHECKSUM_BYTES as u64;
+/// How many bytes of a block's checksum the index repeats.
+pub(crate) const BLOCK_CHECKSUM_BYTES: usize = 8;
 
 const OFFSET_BITS: u32 = 28;
 
@@ -56,6 +61,8 @@ pub(crate) struct BlockPlace {
     pub(crate) compressed_bytes: u32,
     /// How long its raw content is.
     pub(crate) raw_bytes: u32,
+    /// How its checksum begins.
+    pub(crate) checksum: [u8; BLOCK_CHECKSUM_BYTES],
 }
 
 /// An open index.
@@ -141,6 +148,7 @@ impl Index {
             offset: u64_at(bytes, 0),
             compressed_bytes: u32_at(bytes, 8),
             raw_bytes: u32_at(bytes, 12),
+            checksum: bytes[16..].try_into().expect("the rest of a row"),
         })
     }
 
@@ -266,6 +274,7 @@ pub(crate) fn write_index<'r>(
         writer.write(&block.offset.to_le_bytes())?;
         writer.write(&block.compressed_bytes.to_le_bytes())?;
         writer.write(&block.raw_bytes.to_le_bytes())?;
+        writer.write(&block.checksum)?;
     }
     Ok(())
 }

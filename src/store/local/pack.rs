@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - the lengths of `.pack` and `.idx` are compared with the manifest's before a byte is used;
-//! - an object's content is hashed against its id every time it is read;
+//! - an object that is read alone is hashed against its id; one that a walk passes lies in a block
+//!   with the checksum that the index has, at the place that the index gives for its id;
 //! - a missing, damaged or contradictory `.graph` never fails a read: it is made again in memory;
 //! - damage to one block leaves the objects of all others readable.
 //!
@@ -29,13 +30,13 @@ use super::paged::{Magic, map_whole, u32_at, unsupported};
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
-use crate::store::{Content, Stored};
+use crate::store::Stored;
 
 use block::Block;
 
 pub(crate) use block::Span;
 
-pub(crate) use topology::PathEnd;
+pub(crate) use topology::{Depth, PathEnd};
 pub(crate) use verify::salvage;
 pub(crate) use writer::{PackOptions, PackWriter};
 
@@ -174,26 +175,6 @@ impl Pack {
     }
 }
 
-/// An object in a block, not checked against its id.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) block: Arc<Vec<u8>>,
-    pub(crate) span: Span,
-}
-
-impl Found {
-    /// Says whether this is the object with this id.
-    pub(crate) fn is(&self, id: &Id) -> bool {
-        self.span.id(&self.block) == *id
-    }
-
-    /// Gives the object.
-    pub(crate) fn stored(&self) -> Stored {
-        let content = Content::part(Arc::clone(&self.block), self.span.content.clone());
-        Stored { kind: self.span.kind, content }
-    }
-}
-
 /// Reading objects.
 impl Pack {
     /// Reads an object and checks it against its id.
@@ -203,20 +184,28 @@ impl Pack {
 
     /// Reads an object, from the block that the cursor used last if it is there.
     pub(crate) fn read_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
-        let found = self.find_with(row, cursor)?;
-        match found.is(&self.index.id(row)?) {
-            true => Ok(found.stored()),
-            false => Err(self.not_held(row, &self.index.position(row)?)),
-        }
-    }
-
-    /// Finds an object in its block, and leaves it to the caller to check it against its id.
-    pub(crate) fn find_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Found> {
         let position = self.index.position(row)?;
         let key = (self.info.id, position.block);
-        let raw = cursor.block(key, || self.load(position.block))?;
-        let span = self.span_unchecked(raw, row, &position)?;
-        Ok(Found { block: Arc::clone(raw), span })
+        let block = cursor.block(key, || self.load(position.block))?;
+        Ok(self.span(block, row, &position)?.stored(block))
+    }
+
+    /// Unpacks a block, unless the cache has it.
+    pub(crate) fn block_of(
+        &self,
+        block: u32,
+        cache: &BlockCache,
+        keep: bool,
+    ) -> Result<Arc<Vec<u8>>> {
+        let key = (self.info.id, block);
+        if let Some(kept) = cache.get(&key) {
+            return Ok(kept);
+        }
+        let raw = Arc::new(self.load(block)?);
+        if keep {
+            cache.put(key, &raw);
+        }
+        Ok(raw)
     }
 
     /// Visits every object, block by block, until told to stop.
@@ -253,15 +242,17 @@ impl Pack {
 
     /// Finds an object in its block's raw content and checks it against index and id.
     fn span(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
-        let span = self.span_unchecked(raw, row, position)?;
+        let span = self.span_at(raw, row, position)?;
         match span.id(raw) == self.index.id(row)? {
             true => Ok(span),
             false => Err(self.not_held(row, position)),
         }
     }
 
-    /// Finds an object in its block's raw content and checks it against the index.
-    fn span_unchecked(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
+    /// Finds an object in its block's raw content, where the index says it is.
+    ///
+    /// It is not hashed: index and block are as they were written, which is when it was.
+    pub(crate) fn span_at(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
         Span::at(raw, position.offset as usize)
             .filter(|span| span.kind == position.kind)
             .ok_or_else(|| self.not_held(row, position))

@@ -21,7 +21,7 @@ use crate::store::local::packed_refs::PackedRefs;
 use crate::store::local::segment::Segment;
 use crate::store::local::snapshot::{LocalSnapshot, held_by_any};
 use crate::store::local::state::State;
-use crate::store::{Operation, RefMove, Snapshot};
+use crate::store::{Operation, RefMove};
 
 /// That many packs of about one size become one of the next.
 const MERGE_PACKS: usize = 8;
@@ -140,7 +140,7 @@ impl Inner {
         state: &Arc<State>,
     ) -> Result<PackInfo> {
         let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
-        writer.finish(&mut |id| Ok(snapshot.topology(id)?.map(|topology| topology.depth)))
+        writer.finish(&mut |id| snapshot.depth_of(id))
     }
 
     /// Writes the operations of closed segments to a file; all operations, if there are many files.
@@ -202,16 +202,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes the graph files again that are missing.
+    /// Writes the graph files again that are missing, or were found damaged.
     fn heal_graphs(self: &Arc<Inner>) -> Result<()> {
         let state = self.state();
         let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
         for pack in &state.packs {
-            let path = PackFile::Graph.path(&self.layout.pack_dir(), &pack.info().id);
-            if self.disk.len(&path).is_err() {
-                pack.heal_graph(&mut |id| {
-                    Ok(snapshot.topology(id)?.map(|topology| topology.depth))
-                })?;
+            if pack.needs_graph() {
+                pack.heal_graph(&mut |id| snapshot.depth_of(id))?;
             }
         }
         Ok(())

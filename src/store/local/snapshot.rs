@@ -3,9 +3,10 @@
 //! A snapshot sees whole transactions up to its end, whatever is committed afterwards. It takes no
 //! lock and repairs nothing.
 
+mod ahead;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +15,7 @@ use crate::id::{Id, Kind, Prefix};
 use crate::object;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
-use crate::store::local::pack::Pack;
+use crate::store::local::pack::{Depth, Pack};
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology, Visit};
@@ -189,8 +190,42 @@ impl LocalSnapshot {
         self.inner.topologies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lists, once each, the objects in packs that none of these other packs has.
+    fn ids_of_packs_beyond(&self, others: &[Arc<Pack>]) -> Result<BTreeSet<Id>> {
+        let known: HashSet<Id> = others.iter().map(|pack| pack.info().id).collect();
+        let mut ids = BTreeSet::new();
+        for pack in self.state.packs.iter().filter(|pack| !known.contains(&pack.info().id)) {
+            for row in 0..pack.len() {
+                let id = pack.id(row)?;
+                if !held_by_any(others, &id)? {
+                    ids.insert(id);
+                }
+            }
+        }
+        Ok(ids)
+    }
+
     fn topology_in(&self, pack: &Pack, row: u32) -> Result<Topology> {
-        pack.topology(row, &mut |id| Ok(self.topology(id)?.map(|topology| topology.depth)))
+        pack.topology(row, &mut |id| self.depth_of(id))
+    }
+
+    /// Gives the depth of an object, from pack to pack where their graphs leave it open.
+    pub(crate) fn depth_of(&self, id: &Id) -> Result<Option<u64>> {
+        let (mut next, mut steps) = (*id, 0u64);
+        let steps_max: u64 = self.state.packs.iter().map(|pack| u64::from(pack.len())).sum();
+        while steps <= steps_max {
+            let Some(Place::Pack(pack, row)) = self.find(&next)? else {
+                return Ok(self.topology(&next)?.map(|topology| topology.depth + steps));
+            };
+            match pack.depth(row)? {
+                Depth::Known(depth) => return Ok(Some(depth + steps)),
+                Depth::Beyond { steps: more, parent } => {
+                    next = parent;
+                    steps += more;
+                }
+            }
+        }
+        Err(Error::corrupt(self.inner.layout.pack_dir(), None, "parents in graphs go in circles"))
     }
 }
 
@@ -293,6 +328,15 @@ impl Snapshot for LocalSnapshot {
         for (id, _) in self.inner.loose.list()? {
             if !in_journal.contains(&id) && !held_by_any(&self.state.packs, &id)? {
                 outside.push(id);
+            }
+        }
+        // What was loose when this snapshot was taken may be in a pack by now.
+        if let Some(newer) = self.newer()? {
+            let seen: HashSet<Id> = outside.iter().copied().collect();
+            for id in newer.ids_of_packs_beyond(&self.state.packs)? {
+                if !seen.contains(&id) {
+                    outside.push(id);
+                }
             }
         }
         for id in outside {

@@ -1,5 +1,6 @@
 //! Readers that were there before the files moved under them.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sapwood::object::NewObject;
@@ -140,4 +141,25 @@ fn a_commit_links_a_loose_object_that_a_repack_moves_at_that_moment() {
         .unwrap();
     let snapshot = store.snapshot().unwrap();
     assert!(snapshot.get(&blob.id()).unwrap().is_some());
+}
+
+#[test]
+fn an_old_snapshot_lists_loose_objects_that_were_packed_since() {
+    let disk = SimDisk::new(1);
+    let store = init(&disk).unwrap();
+    let first = append(&store, "main", "first").unwrap();
+    let blob = NewObject::blob(b"small and loose".to_vec()).unwrap();
+    store.put_alone(&blob).unwrap();
+    let old = store.snapshot().unwrap();
+    open(&disk).unwrap().repack().unwrap();
+    let mut listed = Vec::new();
+    old.for_each(&mut |id, _| {
+        listed.push(*id);
+        Ok(ControlFlow::Continue(()))
+    })
+    .unwrap();
+    listed.sort_unstable();
+    let mut expected = vec![first, blob.id()];
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
 }

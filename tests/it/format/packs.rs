@@ -41,7 +41,8 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
         assert_eq!(block.get(record, "ids"), blake3::hash(&ids).as_bytes());
         rows.extend(found);
         covered.extend_from_slice(record);
-        blocks.push((at as u64, frame.len() as u64, raw.len() as u64));
+        let sum = block.get(record, "checksum")[..8].to_vec();
+        blocks.push((at as u64, frame.len() as u64, raw.len() as u64, sum));
         at = frame_at + frame.len();
     }
     covered.extend_from_slice(trailer.before(end, "id"));
@@ -79,7 +80,7 @@ fn check_index(
     id: &str,
     pack_bytes: u64,
     rows: &[Row],
-    blocks: &[(u64, u64, u64)],
+    blocks: &[(u64, u64, u64, Vec<u8>)],
 ) {
     let layout = page.layout(".idx");
     assert_eq!(hex(layout.get(payload, "pack")), id);
@@ -98,10 +99,11 @@ fn check_index(
         expected.extend_from_slice(&(*block as u32).to_le_bytes());
         expected.extend_from_slice(&((kind << 28 | offset) as u32).to_le_bytes());
     }
-    for (offset, frame, raw) in blocks {
+    for (offset, frame, raw, sum) in blocks {
         expected.extend_from_slice(&offset.to_le_bytes());
         expected.extend_from_slice(&(*frame as u32).to_le_bytes());
         expected.extend_from_slice(&(*raw as u32).to_le_bytes());
+        expected.extend_from_slice(sum);
     }
     assert!(expected == payload, "the index is not as the page says");
 }

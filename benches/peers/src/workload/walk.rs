@@ -79,7 +79,7 @@ fn bodies(options: &Options, world: &World) -> Result<Section> {
     let mut section = Section::new("Walk with bodies", "message", &names);
     section.about = format!(
         "{count} messages of {MESSAGE_BYTES} bytes along first parents, newest first. sapwood \
-         finds, decompresses, hashes and decodes each; SQLite's recursive query returns the \
+         finds, decompresses, checks and decodes each; SQLite's recursive query returns the \
          text. A new handle each time (its own caches empty), files in the page cache."
     );
     section.interleave(options.rounds, &mut |contestant, _| {

@@ -10,11 +10,13 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::super::index::BlockPlace;
 use super::super::paged::u32_at;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::store::{Content, Stored};
 
 /// The most that a block's raw content may claim to be.
 pub(crate) const BLOCK_RAW_BYTES_MAX: u32 = 8 << 20;
@@ -78,6 +80,17 @@ impl BlockHeader {
         bytes
     }
 
+    /// Gives what an index says of the block, if it begins at this offset.
+    pub(crate) fn place(&self, offset: u64) -> BlockPlace {
+        let begin = self.checksum.first_chunk().expect("a checksum is longer");
+        BlockPlace {
+            offset,
+            compressed_bytes: self.compressed_bytes,
+            raw_bytes: self.raw_bytes,
+            checksum: *begin,
+        }
+    }
+
     fn sum(&self, frame: &[u8]) -> Hash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.encode()[..FIELDS_BYTES]);
@@ -117,17 +130,14 @@ impl<'p> Block<'p> {
         Ok(Block { header, frame })
     }
 
-    /// Checks that the index says the same of the block's lengths.
+    /// Checks that this is the block that the index was written for.
     pub(crate) fn agree(&self, place: &BlockPlace, path: &Path) -> Result<()> {
-        let said = (place.compressed_bytes, place.raw_bytes);
-        if said != (self.header.compressed_bytes, self.header.raw_bytes) {
-            return Err(Error::corrupt(
-                path,
-                place.offset,
-                "a block is not as long as the index says",
-            ));
+        match *place == self.header.place(place.offset) {
+            true => Ok(()),
+            false => {
+                Err(Error::corrupt(path, place.offset, "a block that the index does not know"))
+            }
         }
-        Ok(())
     }
 
     /// Decompresses the objects.
@@ -198,6 +208,11 @@ impl Span {
         let from = start + at + 1;
         let to = from.checked_add(length).filter(|to| *to <= raw.len())?;
         Some(Span { kind, start, content: from..to })
+    }
+
+    /// Gives the object as part of its block.
+    pub(crate) fn stored(&self, block: &Arc<Vec<u8>>) -> Stored {
+        Stored { kind: self.kind, content: Content::part(Arc::clone(block), self.content.clone()) }
     }
 
     /// Hashes header and content.

@@ -200,6 +200,16 @@ impl Pack {
         Graph::from_memory(&self.graph_path(), payload, &self.info.id, self.len())
     }
 
+    /// Says whether the stored graph does not open, or is damaged where this handle had to do
+    /// without it.
+    pub(crate) fn needs_graph(&self) -> bool {
+        let stored = Graph::open(self.disk.as_ref(), &self.graph_path(), &self.info.id, self.len());
+        match stored {
+            Ok(stored) => self.rebuilt_graph.get().is_some() && stored.check().is_err(),
+            Err(_) => true,
+        }
+    }
+
     /// Writes the graph anew from the objects, durably, for maintenance.
     ///
     /// A crash leaves the old file or the new one. This handle goes on with what it has.

@@ -248,11 +248,7 @@ impl PackWriter {
     }
 
     fn put_block(&mut self, header: &BlockHeader, frame: &[u8]) -> Result<()> {
-        self.blocks.push(BlockPlace {
-            offset: self.file.len(),
-            compressed_bytes: header.compressed_bytes,
-            raw_bytes: header.raw_bytes,
-        });
+        self.blocks.push(header.place(self.file.len()));
         let header: [u8; BLOCK_HEADER_BYTES] = header.encode();
         self.id.update(&header);
         self.file.write(&header)?;

@@ -1,24 +1,27 @@
 //! Walking: paths by first parent, through whatever containers they lead.
 //!
-//! Within a pack a walk goes by rows of the graph and never looks an id up; a long one is read
-//! ahead by a thread, so that unpacking and what the caller does with it go on at once.
+//! Within a pack a walk goes by rows of the graph and never looks an id up. Objects of one block
+//! that follow each other are handed on together. A long walk is read ahead by a thread, so that
+//! unpacking and what the caller does with it go on at once.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
+use super::ahead::{EndsHelp, Window};
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::store::local::cache::Cursor;
-use crate::store::local::pack::{Found, PathEnd, Span};
-use crate::store::{Content, Snapshot, Stored, Visit};
+use crate::store::local::cache::BlockCache;
+use crate::store::local::index::Position;
+use crate::store::local::pack::{Pack, PathEnd, Span};
+use crate::store::{Snapshot, Stored, Visit};
 
 /// How many steps a walk looks ahead at the most.
 const ROWS_MAX: usize = 1 << 12;
 /// A walk longer than this is read ahead by a thread.
 const SHORT_WALK: usize = 256;
-/// How many blocks the thread may be ahead.
-const AHEAD_BATCHES: usize = 2;
+/// A long walk keeps a block of which it needs fewer objects at once: it may come back for others.
+const FEW: usize = 8;
 
 impl LocalSnapshot {
     /// Follows first parents from an object (included), up to `limit` ids.
@@ -49,36 +52,77 @@ impl LocalSnapshot {
     pub(super) fn walk_objects(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut count = 0;
         let mut rest = None;
-        let cursor = Cursor::new(&self.inner.cache);
-        self.find_along(from, cursor, &mut |id, object| {
-            if count == SHORT_WALK {
-                rest = Some(*id);
+        self.batches_along(from, &mut |mut batch| {
+            if count >= SHORT_WALK {
+                rest = Some(batch.first()?);
                 return Ok(ControlFlow::Break(()));
             }
-            count += 1;
-            self.visit_checked(id, object, visit)
+            count += batch.len();
+            batch.unpack(&self.inner.cache, true);
+            batch.visit(visit)
         })?;
         rest.map_or(Ok(()), |id| self.read_ahead(&id, visit))
     }
 
-    fn visit_checked(&self, id: &Id, object: Object, visit: Visit<'_>) -> Result<ControlFlow<()>> {
-        match object {
-            Object::Whole(stored) => visit(id, &stored),
-            Object::Packed(found) => {
-                self.check(id, found.is(id))?;
-                visit(id, &found.stored())
+    /// Reads along first parents while a thread unpacks what comes next.
+    ///
+    /// Where no thread can be had, it is read all the same.
+    fn read_ahead(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
+        let unpack = |batch: &mut Batch<'_>| {
+            batch.unpack(&self.inner.cache, batch.len() < FEW);
+        };
+        let window = Window::new(&unpack);
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("sapwood-walk".to_owned());
+            let _ = thread.spawn_scoped(scope, || window.help());
+            let _ends = EndsHelp(&window);
+            let mut stopped = false;
+            let found = self.batches_along(from, &mut |batch| {
+                let first = if window.add(batch) { window.take() } else { None };
+                let flow = first.map_or(Ok(ControlFlow::Continue(())), |first| first.visit(visit));
+                stopped = ends(&flow);
+                flow
+            });
+            while !stopped && let Some(batch) = window.take() {
+                stopped = batch.visit(visit)?.is_break();
             }
-        }
+            found
+        })
     }
 
     /// Finds the objects along first parents.
-    fn find_along(&self, from: &Id, mut cursor: Cursor<'_>, visit: Take<'_>) -> Result<()> {
+    fn batches_along<'s>(&'s self, from: &Id, take: Take<'_, 's>) -> Result<()> {
+        let mut batch = None;
+        let mut stopped = false;
+        let found = self.find_along(from, &mut batch, &mut |full| {
+            let flow = take(full);
+            stopped = ends(&flow);
+            flow
+        });
+        if let Some(last) = batch
+            && !stopped
+            && take(last)?.is_break()
+        {
+            return Ok(());
+        }
+        found
+    }
+
+    /// Finds the objects along first parents; the last ones are left in `batch`.
+    fn find_along<'s>(
+        &'s self,
+        from: &Id,
+        batch: &mut Option<Batch<'s>>,
+        take: Take<'_, 's>,
+    ) -> Result<()> {
         let mut next = Some(*from);
         let mut rows_max = 16;
-        while let Some(mut id) = next {
+        while let Some(id) = next {
             let Some(Place::Pack(pack, row)) = self.find(&id)? else {
                 let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;
-                if visit(&id, Object::Whole(stored))?.is_break() {
+                if let Some(full) = batch.replace(Batch::Whole(id, stored))
+                    && take(full)?.is_break()
+                {
                     return Ok(());
                 }
                 next = self.first_parent(&id)?;
@@ -86,137 +130,104 @@ impl LocalSnapshot {
             };
             let (rows, end) = pack.path(row, rows_max)?;
             rows_max = (rows_max * 4).min(ROWS_MAX);
+            let last = rows.last().copied();
             for row in rows {
-                id = pack.id(row)?;
-                let found = pack.find_with(row, &mut cursor)?;
-                if visit(&id, Object::Packed(found))?.is_break() {
+                let position = pack.position(row)?;
+                if let Some(full) = add(batch, pack, row, position)
+                    && take(full)?.is_break()
+                {
                     return Ok(());
                 }
             }
-            next = match end {
-                PathEnd::Limit => self.first_parent(&id)?,
-                end => end.outside(),
+            next = match (end, last) {
+                (PathEnd::Limit, Some(last)) => self.first_parent(&pack.id(last)?)?,
+                (end, _) => end.outside(),
             };
         }
         Ok(())
     }
+}
 
-    /// Gives the error for an object that does not match its id.
-    fn check(&self, id: &Id, matches: bool) -> Result<()> {
-        match matches {
-            true => Ok(()),
-            // Reading it alone says in which file it is damaged.
-            false => self.get(id).and(Err(Error::ObjectMissing { id: *id })),
+/// Says whether a visit ended the walk, by an error or because it wants no more.
+fn ends(flow: &Result<ControlFlow<()>>) -> bool {
+    !matches!(flow, Ok(ControlFlow::Continue(())))
+}
+
+/// What is done with the objects that a walk finds.
+type Take<'t, 's> = &'t mut dyn FnMut(Batch<'s>) -> Result<ControlFlow<()>>;
+
+/// Objects that follow each other on a path, and are read at once.
+enum Batch<'s> {
+    /// One from outside packs.
+    Whole(Id, Stored),
+    /// Some of one block: their rows and positions, and what unpacking gave.
+    Block(&'s Pack, Vec<(u32, Position)>, Option<Result<Unpacked>>),
+}
+
+/// A block, and the objects of a batch in it.
+type Unpacked = (Arc<Vec<u8>>, Vec<(Id, Span)>);
+
+/// Adds an object to a batch; gives what is in it if the object begins another.
+fn add<'s>(
+    batch: &mut Option<Batch<'s>>,
+    pack: &'s Pack,
+    row: u32,
+    position: Position,
+) -> Option<Batch<'s>> {
+    match batch {
+        Some(Batch::Block(its, objects, _))
+            if std::ptr::eq(*its, pack) && objects[0].1.block == position.block =>
+        {
+            objects.push((row, position));
+            None
+        }
+        _ => batch.replace(Batch::Block(pack, vec![(row, position)], None)),
+    }
+}
+
+impl Batch<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Batch::Whole(..) => 1,
+            Batch::Block(_, objects, _) => objects.len(),
         }
     }
 
-    /// Reads along first parents in a thread, while the caller is busy with what was read.
-    ///
-    /// Whoever has the time checks the objects against their ids: the thread where the caller does
-    /// not keep up, the caller where it waits.
-    fn read_ahead(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
-        let (sender, receiver) = mpsc::sync_channel(AHEAD_BATCHES);
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("sapwood-walk".to_owned());
-            let spawned = thread.spawn_scoped(scope, move || {
-                let mut batch = Batch::default();
-                let cursor = Cursor::passing(&self.inner.cache);
-                let walked =
-                    self.find_along(from, cursor, &mut |id, object| match batch.take(id, object) {
-                        None => Ok(ControlFlow::Continue(())),
-                        Some(full) => self.hand_over(&sender, full),
-                    });
-                let walked = walked.and_then(|()| self.hand_over(&sender, batch).map(drop));
-                if let Err(error) = walked {
-                    // Where nobody listens any more, nothing is missed.
-                    let _ = sender.send(Err(error));
-                }
-            });
-            if spawned.is_err() {
-                // Where no thread can be had, the caller does it all.
-                let cursor = Cursor::passing(&self.inner.cache);
-                return self.find_along(from, cursor, &mut |id, object| {
-                    self.visit_checked(id, object, visit)
-                });
-            }
-            for batch in receiver {
-                let batch = batch?;
-                for (id, span) in &batch.objects {
-                    self.check(id, batch.checked || batch.matches(id, span))?;
-                    let content = Content::part(Arc::clone(&batch.block), span.content.clone());
-                    if visit(id, &Stored { kind: span.kind, content })?.is_break() {
-                        return Ok(());
-                    }
-                }
-            }
-            Ok(())
-        })
+    /// Gives the id of the first object.
+    fn first(&self) -> Result<Id> {
+        match self {
+            Batch::Whole(id, _) => Ok(*id),
+            Batch::Block(pack, objects, _) => pack.id(objects[0].0),
+        }
     }
 
-    /// Gives a batch to the caller: at once where it waits for one, else checked.
-    fn hand_over(
-        &self,
-        sender: &mpsc::SyncSender<Result<Batch>>,
-        batch: Batch,
-    ) -> Result<ControlFlow<()>> {
-        let gone = match sender.try_send(Ok(batch)) {
-            Ok(()) => false,
-            Err(mpsc::TrySendError::Full(Ok(mut batch))) => {
-                for (id, span) in &batch.objects {
-                    self.check(id, batch.checked || batch.matches(id, span))?;
-                }
-                batch.checked = true;
-                sender.send(Ok(batch)).is_err()
-            }
-            Err(_) => true,
+    /// Unpacks the block, which is kept in the cache or only looked for there.
+    fn unpack(&mut self, cache: &BlockCache, keep: bool) {
+        if let Batch::Block(pack, objects, unpacked) = self {
+            let block = pack.block_of(objects[0].1.block, cache, keep);
+            *unpacked = Some(block.and_then(|block| {
+                // Ids lie far apart: the processor fetches many at once if they are read at once.
+                let ids = objects.iter().map(|(row, _)| pack.id(*row));
+                let ids = ids.collect::<Result<Vec<Id>>>()?;
+                let spans = objects.iter().map(|(row, place)| pack.span_at(&block, *row, place));
+                let found = ids.into_iter().zip(spans).map(|(id, span)| Ok((id, span?)));
+                let found = found.collect::<Result<_>>()?;
+                Ok((block, found))
+            }));
+        }
+    }
+
+    /// Shows the objects, until told to stop.
+    fn visit(self, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+        let (block, objects) = match self {
+            Batch::Whole(id, stored) => return visit(&id, &stored),
+            Batch::Block(_, _, unpacked) => unpacked.expect("it was unpacked")?,
         };
-        Ok(if gone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
-}
-
-/// An object that a walk has found.
-enum Object {
-    /// Read alone, and checked.
-    Whole(Stored),
-    /// In a block, and not checked.
-    Packed(Found),
-}
-
-/// What is done with each object that a walk finds.
-type Take<'a> = &'a mut dyn FnMut(&Id, Object) -> Result<ControlFlow<()>>;
-
-/// Objects of one block on their way from the thread to the caller.
-///
-/// The block's count of owners is touched once, not with every object: two threads that both count
-/// take longer for that than for all the rest.
-#[derive(Default)]
-struct Batch {
-    block: Arc<Vec<u8>>,
-    objects: Vec<(Id, Span)>,
-    checked: bool,
-}
-
-impl Batch {
-    /// Adds an object; gives the objects so far if it begins another block.
-    fn take(&mut self, id: &Id, object: Object) -> Option<Batch> {
-        let next = match object {
-            Object::Packed(Found { block, span }) if Arc::ptr_eq(&self.block, &block) => {
-                self.objects.push((*id, span));
-                return None;
+        for (id, span) in objects {
+            if visit(&id, &span.stored(&block))?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
-            Object::Packed(Found { block, span }) => {
-                Batch { block, objects: vec![(*id, span)], checked: false }
-            }
-            Object::Whole(Stored { kind, content }) => {
-                let span = Span { kind, start: content.range().start, content: content.range() };
-                let block = Arc::clone(content.buffer());
-                Batch { block, objects: vec![(*id, span)], checked: true }
-            }
-        };
-        Some(std::mem::replace(self, next))
-    }
-
-    fn matches(&self, id: &Id, span: &Span) -> bool {
-        span.id(&self.block) == *id
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }

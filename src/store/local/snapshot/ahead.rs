@@ -1,0 +1,159 @@
+//! Unpacking ahead of a walk, by whoever has the time.
+//!
+//! The walking thread puts batches into a window as it finds them, and takes them out in order. A
+//! second thread unpacks what waits in the window. The walking thread waits for it only where
+//! nothing else is left to unpack: where the second thread gets no processor, it does all itself.
+//!
+//! Not here: finding the path, and what a batch is made of.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How many batches are in the window at the most.
+pub(super) const WINDOW: usize = 8;
+
+/// Batches between being found and being visited.
+pub(super) struct Window<'u, B> {
+    slots: Mutex<Slots<B>>,
+    changed: Condvar,
+    unpack: Unpack<'u, B>,
+}
+
+/// Unpacks a batch; a failure stays in it, for whoever takes it out.
+type Unpack<'u, B> = &'u (dyn Fn(&mut B) + Sync);
+
+struct Slots<B> {
+    slots: VecDeque<Slot<B>>,
+    /// How many were taken out: the number of the first slot.
+    taken: usize,
+    over: bool,
+}
+
+enum Slot<B> {
+    Packed(B),
+    InHand,
+    Unpacked(B),
+}
+
+impl<B> Slots<B> {
+    fn packed(&self) -> usize {
+        self.slots.iter().filter(|slot| matches!(slot, Slot::Packed(_))).count()
+    }
+}
+
+impl<'u, B> Window<'u, B> {
+    pub(super) fn new(unpack: Unpack<'u, B>) -> Window<'u, B> {
+        let slots = Slots { slots: VecDeque::with_capacity(WINDOW), taken: 0, over: false };
+        Window { slots: Mutex::new(slots), changed: Condvar::new(), unpack }
+    }
+
+    /// Adds a batch, and says whether the window is full.
+    pub(super) fn add(&self, batch: B) -> bool {
+        let mut slots = self.lock();
+        slots.slots.push_back(Slot::Packed(batch));
+        // The other thread is woken for a few at once: waking takes as long as unpacking one.
+        if slots.packed() > WINDOW / 2 {
+            self.changed.notify_one();
+        }
+        slots.slots.len() >= WINDOW
+    }
+
+    /// Takes the first batch out, unpacked; `None` if there is none.
+    pub(super) fn take(&self) -> Option<B> {
+        let mut slots = self.lock();
+        loop {
+            match slots.slots.front()? {
+                Slot::Unpacked(_) => {
+                    slots.taken += 1;
+                    return match slots.slots.pop_front() {
+                        Some(Slot::Unpacked(batch)) => Some(batch),
+                        _ => None,
+                    };
+                }
+                _ => slots = self.unpack_one(slots),
+            }
+        }
+    }
+
+    /// Unpacks what others add, until it is over.
+    pub(super) fn help(&self) {
+        let mut slots = self.lock();
+        while !slots.over {
+            slots = self.unpack_one(slots);
+            if let Some(Slot::Unpacked(_)) = slots.slots.front() {
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Ends the help.
+    pub(super) fn end(&self) {
+        self.lock().over = true;
+        self.changed.notify_one();
+    }
+
+    /// Unpacks the first batch that waits for it, or waits for a change if there is none.
+    fn unpack_one<'w>(&'w self, mut slots: MutexGuard<'w, Slots<B>>) -> MutexGuard<'w, Slots<B>> {
+        let next = slots.slots.iter().position(|slot| matches!(slot, Slot::Packed(_)));
+        let Some(place) = next else {
+            return self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
+        };
+        let Slot::Packed(mut batch) = std::mem::replace(&mut slots.slots[place], Slot::InHand)
+        else {
+            return slots;
+        };
+        let number = slots.taken + place;
+        drop(slots);
+        (self.unpack)(&mut batch);
+        let mut slots = self.lock();
+        // What is in hand is not taken out, so it is still there, however many went before it.
+        let place = number - slots.taken;
+        slots.slots[place] = Slot::Unpacked(batch);
+        slots
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots<B>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the help when it goes, also where the walk panics.
+pub(super) struct EndsHelp<'w, 'u, B>(pub(super) &'w Window<'u, B>);
+
+impl<B> Drop for EndsHelp<'_, '_, B> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_come_out_unpacked_once_and_in_order() {
+        let unpack = |batch: &mut (usize, usize)| {
+            batch.1 += 1;
+            if batch.0.is_multiple_of(7) {
+                std::thread::yield_now();
+            }
+        };
+        for helped in [false, true] {
+            let window = Window::new(&unpack);
+            let mut out = Vec::new();
+            std::thread::scope(|scope| {
+                if helped {
+                    scope.spawn(|| window.help());
+                }
+                let _ends = EndsHelp(&window);
+                for number in 0..2000 {
+                    if window.add((number, 0)) {
+                        out.extend(window.take());
+                    }
+                }
+                out.extend(std::iter::from_fn(|| window.take()));
+            });
+            assert_eq!(out, (0..2000).map(|number| (number, 1)).collect::<Vec<_>>());
+        }
+    }
+}
