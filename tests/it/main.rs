@@ -20,4 +20,5 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod verbs;
 mod walks;
