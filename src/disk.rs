@@ -6,6 +6,7 @@
 //!
 //! Not here: any knowledge of what the files mean.
 
+mod bell;
 mod stream;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+pub use bell::{Bell, Heard};
 pub use stream::{Reader, Writer};
 
 /// How a file is opened.
@@ -63,6 +65,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn network_filesystem(&self, path: &Path) -> Option<String>;
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Gives the two bells that processes wake each other with by a file.
+    fn bells(&self, path: &Path) -> (Bell, Bell) {
+        let _ = path;
+        Default::default()
+    }
 }
 
 /// An open file.
@@ -279,6 +287,10 @@ impl Disk for OsDisk {
 
     fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
         getrandom::fill(buffer).map_err(io::Error::other)
+    }
+
+    fn bells(&self, path: &Path) -> (Bell, Bell) {
+        Bell::pair(path)
     }
 }
 

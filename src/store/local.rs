@@ -45,11 +45,11 @@ mod sync;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use crate::disk::{self, Disk};
+use crate::disk::{self, Bell, Disk};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
@@ -130,6 +130,10 @@ pub(crate) struct Inner {
     loading: Mutex<()>,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,
+    /// Rung after a sync; there from the first commit on.
+    sync_bell: OnceLock<Bell>,
+    /// The open segment for which the next one was seen to be prepared.
+    spare_seen: AtomicU64,
     /// Held by the thread that syncs for the others.
     syncing: Mutex<()>,
     /// What this handle knows to be durable.
@@ -193,6 +197,8 @@ impl LocalStore {
             mark,
             loading: Mutex::new(()),
             outrun: AtomicBool::new(false),
+            sync_bell: OnceLock::new(),
+            spare_seen: AtomicU64::new(0),
             syncing: Mutex::new(()),
             durable: Mutex::default(),
             dead: AtomicBool::new(false),
@@ -346,8 +352,10 @@ impl Inner {
     fn writer(&self) -> Result<WriterGuard<'_>> {
         let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
+            let (lock_bell, sync_bell) = self.disk.bells(&self.layout.bells());
+            let _ = self.sync_bell.set(sync_bell);
             *guard = Some(Writer {
-                lock: LockFile::open(&*self.disk, self.layout.lock())?,
+                lock: LockFile::open(&*self.disk, self.layout.lock())?.with_bell(lock_bell),
                 mirrors: Mirrors::new(Arc::clone(&self.disk), self.layout.clone()),
             });
         }

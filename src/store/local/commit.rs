@@ -120,12 +120,12 @@ impl Inner {
             state = self.reload()?;
         }
         let first_write = !state.open_segment().is_vouched();
-        if !first_write && !guard.holder_died {
-            // Whoever wrote since this handle last looked gave the lock back in good order: its
-            // groups are whole, and their contents need not be hashed.
-            state.open_segment().read_on(u64::MAX, u64::MAX)?;
-        }
-        if state.read_on(mark, first_write)? != Tail::Clean {
+        // Whoever wrote since this handle last looked gave the lock back in good order: its groups
+        // are whole, and their contents need not be hashed.
+        let trusted = !first_write && !guard.holder_died;
+        if !(trusted && state.read_on_trusting(mark)?)
+            && state.read_on(mark, first_write)? != Tail::Clean
+        {
             state = self.next_segment(&state, 0)?;
         }
         let segment = state.open_segment();

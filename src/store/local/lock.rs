@@ -13,14 +13,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Bell, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
 const RECORD_BYTES: usize = 32;
 
-/// How long the lock is tried again at once: a holder is done within microseconds, and a sleep
-/// costs a multiple of that.
+/// How long the lock is tried again at once where no bell rings: a holder is done within
+/// microseconds, and a sleep costs a multiple of that.
 const EAGER: Duration = Duration::from_micros(200);
 /// How soon it is tried again after that, and how soon where the holder rotates or was stopped.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
@@ -31,6 +31,8 @@ const LONG_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct LockFile {
     path: PathBuf,
     file: Box<dyn DiskFile>,
+    /// Rung when the lock is given back.
+    bell: Bell,
 }
 
 /// The lock, held. Dropping it gives it back; without [`release`](Guard::release), as if its holder
@@ -49,13 +51,23 @@ impl LockFile {
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<LockFile> {
         let file =
             disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open the lock", &path))?;
-        Ok(LockFile { path, file })
+        Ok(LockFile { path, file, bell: Bell::default() })
+    }
+
+    /// Lets those who wait for the lock be woken with a bell.
+    pub(crate) fn with_bell(self, bell: Bell) -> LockFile {
+        LockFile { bell, ..self }
     }
 
     /// Takes the lock, waiting for others at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
+        if let Some(guard) = self.try_acquire()? {
+            return Ok(guard);
+        }
         let begun = Instant::now();
         loop {
+            // Also for those who were not woken: whoever was is to wake the next.
+            let heard = self.bell.listen();
             if let Some(guard) = self.try_acquire()? {
                 return Ok(guard);
             }
@@ -64,12 +76,12 @@ impl LockFile {
                 let holder = self.holder();
                 return Err(Error::LockTimeout { path: self.path.clone(), holder, waited });
             }
-            if waited < EAGER {
+            if self.bell.is_silent() && waited < EAGER {
                 std::thread::yield_now();
             } else if waited < 50 * EAGER {
-                std::thread::sleep(SHORT_PAUSE);
+                self.bell.wait(heard, SHORT_PAUSE);
             } else {
-                std::thread::sleep(LONG_PAUSE);
+                self.bell.wait(heard, LONG_PAUSE);
             }
         }
     }
@@ -124,6 +136,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         // A lock that cannot be given back is given back when the file is closed.
         let _ = self.lock.file.unlock();
+        self.lock.bell.ring_for_one();
     }
 }
 

@@ -387,10 +387,11 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
+    const STEP_MIN: usize = 1 << 12;
     const STEP_MAX: usize = 1 << 20;
 
     fn new(segment: &'a Segment) -> Window<'a> {
-        Window { segment, start: 0, buffer: Vec::new(), step: PREFIX_BYTES }
+        Window { segment, start: 0, buffer: Vec::new(), step: Window::STEP_MIN }
     }
 
     /// Gives `count` bytes at `offset`, fewer where the segment ends.
@@ -399,7 +400,7 @@ impl<'a> Window<'a> {
         let have = self.start + self.buffer.len() as u64;
         if offset < self.start || offset + count as u64 > have {
             let wanted = count.max(self.step).min(limit.saturating_sub(offset) as usize);
-            self.step = (self.step * 32).min(Window::STEP_MAX);
+            self.step = (self.step * 4).min(Window::STEP_MAX);
             self.buffer.resize(wanted, 0);
             self.start = offset;
             let file = &self.segment.file;

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::disk::Bell;
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::durable::{DurableMark, Position};
@@ -25,6 +26,11 @@ impl Inner {
     /// Waits until everything up to a place is on disk.
     pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
         let begun = Instant::now();
+        let bell = self.sync_bell.get_or_init(Bell::default);
+        let mark = self.writable_mark();
+        // A mark that cannot be read or locked costs a sync; the transaction stands without it.
+        let look = || mark.get().unwrap_or_default();
+        let mut heard = None;
         loop {
             if self.durable_position() >= target {
                 return Ok(());
@@ -37,21 +43,30 @@ impl Inner {
                 let source = std::io::Error::other("the sync of another thread failed");
                 return Err(self.died(self.layout.root(), source));
             }
-            let mark = self.writable_mark();
-            // A mark that cannot be read or locked costs a sync; the transaction stands without it.
-            let turn = mark.try_turn();
-            let marked = mark.get().unwrap_or_default();
-            if marked >= target {
-                self.raise_durable(marked);
+            self.raise_durable(look());
+            if self.durable_position() >= target {
                 return Ok(());
             }
+            let turn = mark.try_turn();
             if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
-                self.sync_written(marked)?;
+                let marked = look();
+                let synced = match marked >= target {
+                    true => Ok(self.raise_durable(marked)),
+                    false => self.sync_written(marked),
+                };
+                drop(turn);
+                bell.ring_for_all();
+                synced?;
                 continue;
             }
             drop(syncing);
-            let early = begun.elapsed() < Duration::from_millis(1);
-            std::thread::sleep(if early { SHORT_PAUSE } else { LONG_PAUSE });
+            match heard.take() {
+                None => heard = Some(bell.listen()),
+                Some(heard) => {
+                    let early = begun.elapsed() < Duration::from_millis(1);
+                    bell.wait(heard, if early { SHORT_PAUSE } else { LONG_PAUSE });
+                }
+            }
         }
     }
 
