@@ -290,7 +290,8 @@ impl Disk for OsDisk {
     }
 
     fn bells(&self, path: &Path) -> (Bell, Bell) {
-        Bell::pair(path)
+        // Where it can't be mapped, those who wait look again by themselves.
+        map_bells(path).unwrap_or_default()
     }
 }
 
@@ -344,6 +345,23 @@ fn map_immutable(file: &File) -> io::Result<Mapping> {
     // stranger who truncates such a file by hand can make a process fault, as with git and SQLite.
     let map = unsafe { memmap2::Mmap::map(file)? };
     Ok(Mapping::new(map))
+}
+
+/// Maps the file of two bells, and makes it where there is none.
+#[cfg(target_os = "linux")]
+fn map_bells(path: &Path) -> io::Result<(Bell, Bell)> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.len() < Bell::PAIR_BYTES as u64 {
+        file.set_len(Bell::PAIR_BYTES as u64)?;
+    }
+    let map = memmap2::MmapOptions::new().len(Bell::PAIR_BYTES).map_raw(&file)?;
+    Ok(Bell::pair(map))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn map_bells(_: &Path) -> io::Result<(Bell, Bell)> {
+    Ok(Default::default())
 }
 
 /// Finds the mount that a path is on and names its type if that is a network file system.

@@ -20,13 +20,14 @@ pub struct Bell(Option<word::Word>);
 pub struct Heard(u32);
 
 impl Bell {
-    /// Maps the two bells of a file, and makes it where there is none. They are silent where that
-    /// can't be done.
-    pub(super) fn pair(path: &std::path::Path) -> (Bell, Bell) {
-        match word::map(path) {
-            Some((one, other)) => (Bell(Some(one)), Bell(Some(other))),
-            None => Default::default(),
-        }
+    /// How many bytes of a file two bells take.
+    pub(super) const PAIR_BYTES: usize = 8;
+
+    /// Makes the two bells of a mapped file.
+    #[cfg(target_os = "linux")]
+    pub(super) fn pair(map: memmap2::MmapRaw) -> (Bell, Bell) {
+        let (one, other) = word::Word::pair(map);
+        (Bell(Some(one)), Bell(Some(other)))
     }
 
     /// Says whether nobody will ever hear this bell.
@@ -48,9 +49,10 @@ impl Bell {
         }
     }
 
-    /// Wakes one of those who wait. It must [`listen`](Bell::listen) again for the others.
-    pub fn ring_for_one(&self) {
-        self.ring(1);
+    /// Wakes one of those who wait, and says whether there was one. It must
+    /// [`listen`](Bell::listen) again for the others.
+    pub fn ring_for_one(&self) -> bool {
+        self.ring(1)
     }
 
     /// Wakes all who wait.
@@ -58,25 +60,20 @@ impl Bell {
         self.ring(i32::MAX as u32);
     }
 
-    fn ring(&self, count: u32) {
-        if let Some(word) = &self.0 {
-            word.ring(count);
-        }
+    fn ring(&self, count: u32) -> bool {
+        self.0.as_ref().is_some_and(|word| word.ring(count))
     }
 }
 
 #[cfg(target_os = "linux")]
 mod word {
-    use std::fs::OpenOptions;
-    use std::path::Path;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    use memmap2::{MmapOptions, MmapRaw};
+    use memmap2::MmapRaw;
     use rustix::thread::futex;
 
-    const WORD_BYTES: usize = 4;
     /// The bit that says that somebody waits; the others count the rings.
     const WAITING: u32 = 1;
 
@@ -87,18 +84,13 @@ mod word {
         place: usize,
     }
 
-    pub(super) fn map(path: &Path) -> Option<(Word, Word)> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path).ok()?;
-        let bytes = 2 * WORD_BYTES;
-        if file.metadata().ok()?.len() < bytes as u64 {
-            file.set_len(bytes as u64).ok()?;
-        }
-        let map = Arc::new(MmapOptions::new().len(bytes).map_raw(&file).ok()?);
-        Some((Word { map: Arc::clone(&map), place: 0 }, Word { map, place: WORD_BYTES }))
-    }
-
     impl Word {
+        pub(super) fn pair(map: MmapRaw) -> (Word, Word) {
+            assert!(map.len() >= super::Bell::PAIR_BYTES, "two words are mapped");
+            let map = Arc::new(map);
+            (Word { map: Arc::clone(&map), place: 0 }, Word { map, place: size_of::<u32>() })
+        }
+
         #[allow(unsafe_code)]
         fn word(&self) -> &AtomicU32 {
             // SAFETY: the place is within the mapping, which begins with a page and lives as long
@@ -118,31 +110,27 @@ mod word {
             let _ = futex::wait(self.word(), futex::Flags::empty(), heard, Some(&timeout));
         }
 
-        pub(super) fn ring(&self, count: u32) {
+        pub(super) fn ring(&self, count: u32) -> bool {
             let word = self.word();
             let heard = word.load(Ordering::SeqCst);
-            if heard & WAITING != 0 {
-                // Where another rings at the same moment, one of the two does.
-                let next = heard.wrapping_add(2) & !WAITING;
-                let _ = word.compare_exchange(heard, next, Ordering::SeqCst, Ordering::SeqCst);
-                let _ = futex::wake(word, futex::Flags::empty(), count);
+            if heard & WAITING == 0 {
+                return false;
             }
+            // Where another rings at the same moment, one of the two does.
+            let next = heard.wrapping_add(2) & !WAITING;
+            let _ = word.compare_exchange(heard, next, Ordering::SeqCst, Ordering::SeqCst);
+            futex::wake(word, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0)
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod word {
-    use std::path::Path;
     use std::time::Duration;
 
     /// There is none.
     #[derive(Debug)]
     pub(super) enum Word {}
-
-    pub(super) fn map(_: &Path) -> Option<(Word, Word)> {
-        None
-    }
 
     impl Word {
         pub(super) fn listen(&self) -> u32 {
@@ -151,7 +139,7 @@ mod word {
         pub(super) fn wait(&self, _: u32, _: Duration) {
             match *self {}
         }
-        pub(super) fn ring(&self, _: u32) {
+        pub(super) fn ring(&self, _: u32) -> bool {
             match *self {}
         }
     }
@@ -162,13 +150,14 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::disk::{Disk as _, OsDisk};
 
     #[test]
     fn a_ring_ends_the_wait_of_another_mapping() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bells");
-        let (here, other) = Bell::pair(&path);
-        let (there, _) = Bell::pair(&path);
+        let (here, other) = OsDisk.bells(&path);
+        let (there, _) = OsDisk.bells(&path);
         if here.is_silent() {
             return;
         }

@@ -128,10 +128,14 @@ pub(crate) struct Inner {
     /// Held while a newer state takes the place of the one before, so that no segment is opened
     /// twice: what a handle has vouched for is known by the one object.
     loading: Mutex<()>,
+    /// Whether the contents in the journal were hashed.
+    journal_checked: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,
     /// Rung after a sync; there from the first commit on.
     sync_bell: OnceLock<Bell>,
+    /// Whether another process was woken for the lock after the last commit.
+    followed: AtomicBool,
     /// The open segment for which the next one was seen to be prepared.
     spare_seen: AtomicU64,
     /// Held by the thread that syncs for the others.
@@ -196,8 +200,10 @@ impl LocalStore {
             writer: Mutex::new(None),
             mark,
             loading: Mutex::new(()),
+            journal_checked: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),
+            followed: AtomicBool::new(false),
             spare_seen: AtomicU64::new(0),
             syncing: Mutex::new(()),
             durable: Mutex::default(),

@@ -40,6 +40,7 @@ pub(crate) struct LockFile {
 #[derive(Debug)]
 pub(crate) struct Guard<'a> {
     lock: &'a LockFile,
+    held: bool,
     /// Whether the holder before died while it held the lock.
     pub(crate) holder_died: bool,
     /// The manifest's generation when the lock was last given back.
@@ -92,7 +93,7 @@ impl LockFile {
             return Ok(None);
         }
         let (process, generation) = self.read();
-        let guard = Guard { lock: self, holder_died: process != 0, generation };
+        let guard = Guard { lock: self, held: true, holder_died: process != 0, generation };
         self.write(std::process::id(), generation)?;
         Ok(Some(guard))
     }
@@ -126,17 +127,26 @@ impl LockFile {
 }
 
 impl Guard<'_> {
-    /// Gives the lock back in good order, under a manifest of this generation.
-    pub(crate) fn release(self, generation: u64) -> Result<()> {
-        self.lock.write(0, generation)
+    /// Gives the lock back in good order, under a manifest of this generation, and says whether
+    /// another process was woken for it.
+    pub(crate) fn release(mut self, generation: u64) -> Result<bool> {
+        self.lock.write(0, generation)?;
+        Ok(self.unlock())
+    }
+
+    fn unlock(&mut self) -> bool {
+        self.held = false;
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.lock.file.unlock();
+        self.lock.bell.ring_for_one()
     }
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        // A lock that cannot be given back is given back when the file is closed.
-        let _ = self.lock.file.unlock();
-        self.lock.bell.ring_for_one();
+        if self.held {
+            self.unlock();
+        }
     }
 }
 

@@ -27,33 +27,31 @@ impl Inner {
     pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
         let begun = Instant::now();
         let bell = self.sync_bell.get_or_init(Bell::default);
-        let mark = self.writable_mark();
-        // A mark that cannot be read or locked costs a sync; the transaction stands without it.
-        let look = || mark.get().unwrap_or_default();
         let mut heard = None;
+        if self.followed.swap(false, Ordering::Relaxed) {
+            // Another process is about to write: its sync, or that of who follows it, covers this
+            // one too. A sync now would cover one transaction.
+            let heard = bell.listen();
+            if self.look_at_mark() < target {
+                bell.wait(heard, SHORT_PAUSE);
+            }
+        }
         loop {
             if self.durable_position() >= target {
                 return Ok(());
             }
             let syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.durable_position() >= target {
+            if self.durable_position() >= target || self.look_at_mark() >= target {
                 return Ok(());
             }
             if self.dead.load(Ordering::Acquire) {
                 let source = std::io::Error::other("the sync of another thread failed");
                 return Err(self.died(self.layout.root(), source));
             }
-            self.raise_durable(look());
-            if self.durable_position() >= target {
-                return Ok(());
-            }
-            let turn = mark.try_turn();
+            let turn = self.writable_mark().try_turn();
             if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
-                let marked = look();
-                let synced = match marked >= target {
-                    true => Ok(self.raise_durable(marked)),
-                    false => self.sync_written(marked),
-                };
+                let marked = self.look_at_mark();
+                let synced = if marked < target { self.sync_written(marked) } else { Ok(()) };
                 drop(turn);
                 bell.ring_for_all();
                 synced?;
@@ -68,6 +66,14 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Reads the shared mark, and notes it. One that cannot be read costs a sync; the transaction
+    /// stands without it.
+    fn look_at_mark(&self) -> Position {
+        let marked = self.writable_mark().get().unwrap_or_default();
+        self.raise_durable(marked);
+        marked
     }
 
     /// Makes everything durable that this handle has seen.
