@@ -27,6 +27,8 @@ impl Inner {
     pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
         let begun = Instant::now();
         let bell = self.sync_bell.get_or_init(Bell::default);
+        // Where nobody else writes, nobody else has synced, and there is nothing to read on.
+        let crowd = self.outrun.load(Ordering::Relaxed);
         let mut heard = None;
         if self.followed.swap(false, Ordering::Relaxed) {
             // Another process is about to write: its sync, or that of who follows it, covers this
@@ -41,7 +43,8 @@ impl Inner {
                 return Ok(());
             }
             let syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.durable_position() >= target || self.look_at_mark() >= target {
+            let crowd = crowd || heard.is_some();
+            if self.durable_position() >= target || (crowd && self.look_at_mark() >= target) {
                 return Ok(());
             }
             if self.dead.load(Ordering::Acquire) {
@@ -50,8 +53,7 @@ impl Inner {
             }
             let turn = self.writable_mark().try_turn();
             if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
-                let marked = self.look_at_mark();
-                let synced = if marked < target { self.sync_written(marked) } else { Ok(()) };
+                let synced = self.sync_for_all(target, crowd);
                 drop(turn);
                 bell.ring_for_all();
                 synced?;
@@ -87,11 +89,20 @@ impl Inner {
         }
     }
 
-    /// Syncs the open segment, for everybody.
-    fn sync_written(&self, marked: Position) -> Result<()> {
-        // Damage found meanwhile does not matter here: what was written is to be synced all the
-        // same.
-        let state = self.refresh_from(marked).unwrap_or_else(|_| self.state());
+    /// Syncs the open segment, for everybody, unless another has meanwhile.
+    fn sync_for_all(&self, target: Position, crowd: bool) -> Result<()> {
+        let (state, marked) = match crowd {
+            false => (self.state(), self.durable_position()),
+            true => {
+                let marked = self.look_at_mark();
+                if marked >= target {
+                    return Ok(());
+                }
+                // Damage found meanwhile does not matter here: what was written is to be synced
+                // all the same.
+                (self.refresh_from(marked).unwrap_or_else(|_| self.state()), marked)
+            }
+        };
         let segment = state.open_segment();
         let covered = match segment.is_vouched() {
             true => segment.end(),
