@@ -6,6 +6,7 @@
 //!
 //! Not here: any knowledge of what the files mean.
 
+mod bell;
 mod stream;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+pub use bell::{Bell, Heard};
 pub use stream::{Reader, Writer};
 
 /// How a file is opened.
@@ -63,6 +65,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn network_filesystem(&self, path: &Path) -> Option<String>;
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Gives the two bells that processes wake each other with by a file.
+    fn bells(&self, path: &Path) -> (Bell, Bell) {
+        let _ = path;
+        Default::default()
+    }
 }
 
 /// An open file.
@@ -280,6 +288,11 @@ impl Disk for OsDisk {
     fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
         getrandom::fill(buffer).map_err(io::Error::other)
     }
+
+    fn bells(&self, path: &Path) -> (Bell, Bell) {
+        // Where it can't be mapped, those who wait look again by themselves.
+        map_bells(path).unwrap_or_default()
+    }
 }
 
 impl DiskFile for OsFile {
@@ -332,6 +345,23 @@ fn map_immutable(file: &File) -> io::Result<Mapping> {
     // stranger who truncates such a file by hand can make a process fault, as with git and SQLite.
     let map = unsafe { memmap2::Mmap::map(file)? };
     Ok(Mapping::new(map))
+}
+
+/// Maps the file of two bells, and makes it where there is none.
+#[cfg(target_os = "linux")]
+fn map_bells(path: &Path) -> io::Result<(Bell, Bell)> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.len() < Bell::PAIR_BYTES as u64 {
+        file.set_len(Bell::PAIR_BYTES as u64)?;
+    }
+    let map = memmap2::MmapOptions::new().len(Bell::PAIR_BYTES).map_raw(&file)?;
+    Ok(Bell::pair(map))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn map_bells(_: &Path) -> io::Result<(Bell, Bell)> {
+    Ok(Default::default())
 }
 
 /// Finds the mount that a path is on and names its type if that is a network file system.

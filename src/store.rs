@@ -74,6 +74,12 @@ pub trait Snapshot: Send + Sync {
     /// Gives the kind of each object, where it is in the store.
     fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>>;
 
+    /// Says of each object whether it need not be written again. It may say no of one that is
+    /// there, where that is quicker.
+    fn known(&self, ids: &[Id]) -> Result<Vec<bool>> {
+        Ok(self.kinds(ids)?.iter().map(Option::is_some).collect())
+    }
+
     /// Gives what is known of an object's place in the history, without its body.
     fn topology(&self, id: &Id) -> Result<Option<Topology>>;
 

@@ -45,11 +45,11 @@ mod sync;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use crate::disk::{self, Disk};
+use crate::disk::{self, Bell, Disk};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
@@ -128,8 +128,16 @@ pub(crate) struct Inner {
     /// Held while a newer state takes the place of the one before, so that no segment is opened
     /// twice: what a handle has vouched for is known by the one object.
     loading: Mutex<()>,
+    /// Whether the contents in the journal were hashed.
+    journal_checked: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,
+    /// Rung after a sync; there from the first commit on.
+    sync_bell: OnceLock<Bell>,
+    /// Whether another process was woken for the lock after the last commit.
+    followed: AtomicBool,
+    /// The open segment for which the next one was seen to be prepared.
+    spare_seen: AtomicU64,
     /// Held by the thread that syncs for the others.
     syncing: Mutex<()>,
     /// What this handle knows to be durable.
@@ -192,7 +200,11 @@ impl LocalStore {
             writer: Mutex::new(None),
             mark,
             loading: Mutex::new(()),
+            journal_checked: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
+            sync_bell: OnceLock::new(),
+            followed: AtomicBool::new(false),
+            spare_seen: AtomicU64::new(0),
             syncing: Mutex::new(()),
             durable: Mutex::default(),
             dead: AtomicBool::new(false),
@@ -346,8 +358,10 @@ impl Inner {
     fn writer(&self) -> Result<WriterGuard<'_>> {
         let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
+            let (lock_bell, sync_bell) = self.disk.bells(&self.layout.bells());
+            let _ = self.sync_bell.set(sync_bell);
             *guard = Some(Writer {
-                lock: LockFile::open(&*self.disk, self.layout.lock())?,
+                lock: LockFile::open(&*self.disk, self.layout.lock())?.with_bell(lock_bell),
                 mirrors: Mirrors::new(Arc::clone(&self.disk), self.layout.clone()),
             });
         }

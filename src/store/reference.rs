@@ -7,6 +7,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -23,20 +24,20 @@ const NAME_BYTES_MAX: usize = 1024;
 
 /// A ref's name, checked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RefName(String);
+pub struct RefName(Arc<str>);
 
 impl RefName {
     /// The store's own HEAD: the current session of a person at a terminal.
     pub fn head() -> RefName {
-        RefName("HEAD".to_owned())
+        RefName("HEAD".into())
     }
 
     /// Checks a name.
-    pub fn new(name: impl Into<String>) -> Result<RefName> {
-        let name = name.into();
-        match fault(&name) {
-            Some(why) => Err(Error::InvalidName { what: "ref name", name, why }),
-            None => Ok(RefName(name)),
+    pub fn new(name: impl AsRef<str>) -> Result<RefName> {
+        let name = name.as_ref();
+        match fault(name) {
+            Some(why) => Err(Error::InvalidName { what: "ref name", name: name.to_owned(), why }),
+            None => Ok(RefName(name.into())),
         }
     }
 
@@ -84,6 +85,9 @@ fn fault(name: &str) -> Option<&'static str> {
     if name.len() > NAME_BYTES_MAX {
         return Some("it is longer than 1024 bytes");
     }
+    if is_plain(name) {
+        return None;
+    }
     if name.starts_with('/') {
         return Some("it begins with a slash");
     }
@@ -108,6 +112,18 @@ fn fault(name: &str) -> Option<&'static str> {
         }
     }
     None
+}
+
+/// Says quickly of most names that nothing is wrong: their parts are letters, digits, `-` and `_`.
+fn is_plain(name: &str) -> bool {
+    let mut before = b'/';
+    let plain = name.bytes().all(|byte| {
+        let part = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let begins = byte == b'/' && before != b'/';
+        before = byte;
+        part || begins
+    });
+    plain && before != b'/'
 }
 
 impl Borrow<str> for RefName {

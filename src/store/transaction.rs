@@ -109,11 +109,11 @@ impl Transaction {
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
         let ids: Vec<Id> = self.objects.iter().map(|object| object.id).collect();
-        let known = snapshot.kinds(&ids)?;
+        let known = snapshot.known(&ids)?;
         let mut seen = HashSet::new();
         let mut place = 0;
         self.objects.retain(|object| {
-            let keep = known[place].is_none() && seen.insert(object.id);
+            let keep = !known[place] && seen.insert(object.id);
             place += 1;
             keep
         });

@@ -203,9 +203,10 @@ pub fn run_count(snapshot: &dyn Snapshot, tip: &Id, event: Option<&Event>) -> Re
         return Ok(topology(snapshot, tip)?.depth + 1);
     };
     // Where many write at once runs are short, and a few steps are less work than two depths.
-    let steps = snapshot.path(tip, SHORT_RUN)?.iter().position(|id| id == before);
-    if let Some(steps) = steps {
-        return Ok(steps as u64);
+    for limit in [2, SHORT_RUN] {
+        if let Some(steps) = snapshot.path(tip, limit)?.iter().position(|id| id == before) {
+            return Ok(steps as u64);
+        }
     }
     let depth = topology(snapshot, tip)?.depth;
     let before = topology(snapshot, before)?.depth;

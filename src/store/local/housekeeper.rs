@@ -1,8 +1,9 @@
-//! The thread that does what nobody should wait for: late syncs, sealing, preparing segments.
+//! The threads that do what nobody should wait for: one syncs late, one seals and prepares
+//! segments, so that a sync does not wait for a long merge.
 //!
-//! It begins with the first request, and ends, its work done, when the store is dropped. Without
-//! [`Options::background`](super::Options::background) there is no thread, and the work is left to
-//! the drop and to the next maintenance.
+//! Each begins with the first request, and ends, its work done, when the store is dropped. Without
+//! [`Options::background`](super::Options::background) there are none, and the work is left to the
+//! drop and to the next maintenance.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,7 +18,8 @@ const SYNC_DELAY: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Housekeeper {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    syncing: Mutex<Option<JoinHandle<()>>>,
+    maintaining: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
@@ -37,44 +39,56 @@ struct Wanted {
 impl Housekeeper {
     pub(crate) fn new(inner: Arc<Inner>) -> Housekeeper {
         let shared = Shared { inner, wanted: Mutex::default(), changed: Condvar::new() };
-        Housekeeper { shared: Arc::new(shared), thread: Mutex::new(None) }
+        Housekeeper {
+            shared: Arc::new(shared),
+            syncing: Mutex::default(),
+            maintaining: Mutex::default(),
+        }
     }
 
     /// Asks for a sync within a second.
     pub(crate) fn sync_soon(&self) {
-        self.ask(|wanted| !std::mem::replace(&mut wanted.sync, true));
+        if !std::mem::replace(&mut self.shared.wanted().sync, true) {
+            self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
+        }
     }
 
     /// Asks for maintenance.
     pub(crate) fn maintain_soon(&self) {
-        self.ask(|wanted| !std::mem::replace(&mut wanted.maintenance, true));
+        if !std::mem::replace(&mut self.shared.wanted().maintenance, true) {
+            self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
+        }
     }
 
-    fn ask(&self, note: impl FnOnce(&mut Wanted) -> bool) {
-        let news = note(&mut self.shared.wanted());
-        if !news || !self.shared.inner.options.background {
+    fn wake(&self, thread: &Mutex<Option<JoinHandle<()>>>, name: &str, work: fn(&Shared)) {
+        if !self.shared.inner.options.background {
             return;
         }
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
-            let named = std::thread::Builder::new().name("sapwood-housekeeper".to_owned());
+            let named = std::thread::Builder::new().name(name.to_owned());
             // Where no thread can be had, the work waits for the drop.
-            *thread = named.spawn(move || shared.work()).ok();
+            *thread = named.spawn(move || work(&shared)).ok();
         }
-        self.shared.changed.notify_one();
+        self.shared.changed.notify_all();
     }
 }
 
 impl Drop for Housekeeper {
     fn drop(&mut self) {
         self.shared.wanted().stop = true;
-        self.shared.changed.notify_one();
-        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        match thread {
-            Some(thread) => drop(thread.join()),
-            None => self.shared.finish(),
+        self.shared.changed.notify_all();
+        let join = |thread: &mut Mutex<Option<JoinHandle<()>>>| {
+            let thread = thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            thread.is_some_and(|thread| thread.join().is_err())
+        };
+        join(&mut self.maintaining);
+        if join(&mut self.syncing) {
+            // It panicked, perhaps before its sync was done.
+            self.shared.wanted().sync = true;
         }
+        self.shared.finish();
     }
 }
 
@@ -83,22 +97,15 @@ impl Shared {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
-        let mut tried_generation = None;
-        loop {
-            let mut wanted = self.wanted();
-            while !(wanted.sync || wanted.maintenance || wanted.stop) {
-                wanted = self.changed.wait(wanted).unwrap_or_else(PoisonError::into_inner);
-            }
-            if wanted.stop {
-                drop(wanted);
-                return self.finish();
-            }
-            if std::mem::take(&mut wanted.maintenance) {
-                drop(wanted);
-                self.maintain(&mut tried_generation);
-                continue;
-            }
+    /// Waits until something is wanted; `None` when it is time to end.
+    fn next(&self, is_wanted: fn(&Wanted) -> bool) -> Option<MutexGuard<'_, Wanted>> {
+        let idle = |wanted: &mut Wanted| !wanted.stop && !is_wanted(wanted);
+        let wanted = self.changed.wait_while(self.wanted(), idle);
+        Some(wanted.unwrap_or_else(PoisonError::into_inner)).filter(|wanted| !wanted.stop)
+    }
+
+    fn sync_late(&self) {
+        while let Some(wanted) = self.next(|wanted| wanted.sync) {
             let (mut wanted, _) = self
                 .changed
                 .wait_timeout_while(wanted, SYNC_DELAY, |wanted| !wanted.stop)
@@ -112,10 +119,15 @@ impl Shared {
 
     /// Does the maintenance, unless it failed under the same manifest or another process was at it:
     /// then it waits for the next manifest.
-    fn maintain(&self, tried_generation: &mut Option<u64>) {
-        let generation = Some(self.inner.state().manifest.generation);
-        if *tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
-            *tried_generation = generation;
+    fn maintain(&self) {
+        let mut tried_generation = None;
+        while let Some(mut wanted) = self.next(|wanted| wanted.maintenance) {
+            wanted.maintenance = false;
+            drop(wanted);
+            let generation = Some(self.inner.state().manifest.generation);
+            if tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
+                tried_generation = generation;
+            }
         }
     }
 

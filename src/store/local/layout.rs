@@ -35,6 +35,11 @@ impl Layout {
         self.root.join("lock")
     }
 
+    /// The bells that those who wait for the lock and for a sync are woken with.
+    pub(crate) fn bells(&self) -> PathBuf {
+        self.root.join("bells")
+    }
+
     pub(crate) fn maintenance_lock(&self) -> PathBuf {
         self.root.join("maintenance.lock")
     }

@@ -13,14 +13,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Bell, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
 const RECORD_BYTES: usize = 32;
 
-/// How long the lock is tried again at once: a holder is done within microseconds, and a sleep
-/// costs a multiple of that.
+/// How long the lock is tried again at once where no bell rings: a holder is done within
+/// microseconds, and a sleep costs a multiple of that.
 const EAGER: Duration = Duration::from_micros(200);
 /// How soon it is tried again after that, and how soon where the holder rotates or was stopped.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
@@ -31,6 +31,8 @@ const LONG_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct LockFile {
     path: PathBuf,
     file: Box<dyn DiskFile>,
+    /// Rung when the lock is given back.
+    bell: Bell,
 }
 
 /// The lock, held. Dropping it gives it back; without [`release`](Guard::release), as if its holder
@@ -38,6 +40,7 @@ pub(crate) struct LockFile {
 #[derive(Debug)]
 pub(crate) struct Guard<'a> {
     lock: &'a LockFile,
+    held: bool,
     /// Whether the holder before died while it held the lock.
     pub(crate) holder_died: bool,
     /// The manifest's generation when the lock was last given back.
@@ -49,13 +52,23 @@ impl LockFile {
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<LockFile> {
         let file =
             disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open the lock", &path))?;
-        Ok(LockFile { path, file })
+        Ok(LockFile { path, file, bell: Bell::default() })
+    }
+
+    /// Lets those who wait for the lock be woken with a bell.
+    pub(crate) fn with_bell(self, bell: Bell) -> LockFile {
+        LockFile { bell, ..self }
     }
 
     /// Takes the lock, waiting for others at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
+        if let Some(guard) = self.try_acquire()? {
+            return Ok(guard);
+        }
         let begun = Instant::now();
         loop {
+            // Also for those who were not woken: whoever was is to wake the next.
+            let heard = self.bell.listen();
             if let Some(guard) = self.try_acquire()? {
                 return Ok(guard);
             }
@@ -64,12 +77,12 @@ impl LockFile {
                 let holder = self.holder();
                 return Err(Error::LockTimeout { path: self.path.clone(), holder, waited });
             }
-            if waited < EAGER {
+            if self.bell.is_silent() && waited < EAGER {
                 std::thread::yield_now();
             } else if waited < 50 * EAGER {
-                std::thread::sleep(SHORT_PAUSE);
+                self.bell.wait(heard, SHORT_PAUSE);
             } else {
-                std::thread::sleep(LONG_PAUSE);
+                self.bell.wait(heard, LONG_PAUSE);
             }
         }
     }
@@ -80,7 +93,7 @@ impl LockFile {
             return Ok(None);
         }
         let (process, generation) = self.read();
-        let guard = Guard { lock: self, holder_died: process != 0, generation };
+        let guard = Guard { lock: self, held: true, holder_died: process != 0, generation };
         self.write(std::process::id(), generation)?;
         Ok(Some(guard))
     }
@@ -114,16 +127,26 @@ impl LockFile {
 }
 
 impl Guard<'_> {
-    /// Gives the lock back in good order, under a manifest of this generation.
-    pub(crate) fn release(self, generation: u64) -> Result<()> {
-        self.lock.write(0, generation)
+    /// Gives the lock back in good order, under a manifest of this generation, and says whether
+    /// another process was woken for it.
+    pub(crate) fn release(mut self, generation: u64) -> Result<bool> {
+        self.lock.write(0, generation)?;
+        Ok(self.unlock())
+    }
+
+    fn unlock(&mut self) -> bool {
+        self.held = false;
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.lock.file.unlock();
+        self.lock.bell.ring_for_one()
     }
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        // A lock that cannot be given back is given back when the file is closed.
-        let _ = self.lock.file.unlock();
+        if self.held {
+            self.unlock();
+        }
     }
 }
 

@@ -124,6 +124,13 @@ impl Inner {
     pub(crate) fn spare_due(&self, state: &State) -> bool {
         let segment = state.open_segment();
         let half_full = segment.end().offset >= segment.bytes() / 2;
-        half_full && self.disk.len(&self.layout.spare()).is_err()
+        if !half_full || self.spare_seen.load(Ordering::Relaxed) == segment.sequence {
+            return false;
+        }
+        let missing = self.disk.len(&self.layout.spare()).is_err();
+        if !missing {
+            self.spare_seen.store(segment.sequence, Ordering::Relaxed);
+        }
+        missing
     }
 }

@@ -230,7 +230,7 @@ impl Inner {
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));
         drop(loading);
-        guard.release(generation)
+        guard.release(generation).map(drop)
     }
 
     /// Removes the files that a crash or an older manifest left.
@@ -245,7 +245,7 @@ impl Inner {
         for path in self.unnamed_files(&state)? {
             self.disk.remove(&path).map_err(Error::io("remove", &path))?;
         }
-        guard.release(state.manifest.generation)
+        guard.release(state.manifest.generation).map(drop)
     }
 
     fn unnamed_files(&self, state: &State) -> Result<Vec<PathBuf>> {

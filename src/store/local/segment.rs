@@ -17,10 +17,12 @@
 //!   again is allowed, see [`Segment::write_again`].)
 //! - The table holds whole groups only, in order: reading on never takes anything back.
 
+mod window;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
@@ -31,6 +33,7 @@ use crate::store::local::group::{
 };
 use crate::store::local::manifest::Closed;
 use crate::store::{Operation, RefMove, RefName, RefValue};
+use window::Window;
 
 pub(crate) const HEADER_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"SAPWJRNL";
@@ -49,6 +52,8 @@ pub(crate) struct Segment {
     /// The length of the file.
     bytes: u64,
     table: RwLock<Table>,
+    /// What was last read on: who commits reads the newest objects.
+    recent: Mutex<Window>,
     /// Whether this handle has written again what it did not see synced.
     vouched: AtomicBool,
 }
@@ -179,6 +184,7 @@ impl Segment {
             salt,
             bytes,
             table: RwLock::new(table),
+            recent: Mutex::default(),
             vouched: AtomicBool::new(false),
         }
     }
@@ -190,6 +196,10 @@ impl Segment {
 
     fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Window> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives the place behind the last whole group that was read.
@@ -230,17 +240,30 @@ impl Segment {
     pub(crate) fn read_on(&self, durable: u64, until: u64) -> Result<Tail> {
         let mut table = self.table_mut();
         let limit = self.bytes.min(until);
-        let mut window = Window::new(self);
+        let mut window = self.recent();
+        window.restart();
+        let tail = self.add_groups(&mut table, &mut window, durable, limit);
+        window.keep_until(table.end);
+        tail
+    }
+
+    fn add_groups(
+        &self,
+        table: &mut Table,
+        window: &mut Window,
+        durable: u64,
+        limit: u64,
+    ) -> Result<Tail> {
         while !table.closed {
             let offset = table.end;
-            let start = window.get(offset, PREFIX_BYTES, limit)?;
+            let start = window.get(self, offset, PREFIX_BYTES, limit)?;
             let Some(prefix) = Prefix::read(start, offset, limit) else {
                 let clean = start.iter().all(|byte| *byte == 0);
                 return Ok(if clean { Tail::Clean } else { Tail::Torn });
             };
             let known = offset + prefix.length <= durable;
             let wanted = if known { prefix.head_bytes as u64 } else { prefix.length };
-            let group = window.get(offset, wanted as usize, limit)?;
+            let group = window.get(self, offset, wanted as usize, limit)?;
             let head = prefix.head(group, &self.salt).filter(|_| prefix.previous == table.checksum);
             match head {
                 Some(head) if known || head.contents_match(group) => table.add(head),
@@ -316,18 +339,46 @@ impl Segment {
         self.file.sync_data()
     }
 
+    /// Hashes the content of every object, and refuses the first that does not match its id.
+    pub(crate) fn check_contents(&self) -> Result<()> {
+        let (mut objects, end) = {
+            let table = self.table();
+            let objects = table.objects.iter().map(|(id, location)| (*id, *location));
+            (objects.collect::<Vec<_>>(), table.end)
+        };
+        objects.sort_unstable_by_key(|(_, location)| location.offset);
+        let mut window = Window::wide();
+        for (id, location) in objects {
+            let content = window.get(self, location.offset, location.bytes as usize, end)?;
+            self.check(&id, &location, content)?;
+        }
+        Ok(())
+    }
+
     /// Reads an object's content, checked against its id.
     pub(crate) fn read(&self, id: &Id, location: &Location) -> Result<Vec<u8>> {
-        let mut content = vec![0; location.bytes as usize];
-        let count = self
-            .file
-            .read_full_at(&mut content, location.offset)
-            .map_err(Error::io("read", &self.path))?;
-        if count < content.len() || Id::of(location.kind, &content) != *id {
+        let bytes = location.bytes as usize;
+        let held = self.recent().held(location.offset, bytes).map(<[u8]>::to_vec);
+        let mut content = held.unwrap_or_default();
+        let mut count = content.len();
+        if count < bytes {
+            content.resize(bytes, 0);
+            count = self
+                .file
+                .read_full_at(&mut content, location.offset)
+                .map_err(Error::io("read", &self.path))?;
+        }
+        content.truncate(count);
+        self.check(id, location, &content)?;
+        Ok(content)
+    }
+
+    fn check(&self, id: &Id, location: &Location, content: &[u8]) -> Result<()> {
+        if content.len() < location.bytes as usize || Id::of(location.kind, content) != *id {
             let why = format!("object {id} does not match its id");
             return Err(Error::corrupt(&self.path, location.offset, why));
         }
-        Ok(content)
+        Ok(())
     }
 }
 
@@ -376,39 +427,4 @@ fn header(sequence: u64, salt: &Salt) -> [u8; HEADER_BYTES as usize] {
 
 fn header_checksum(header: &[u8; HEADER_BYTES as usize]) -> [u8; 8] {
     blake3::hash(&header[..56]).as_bytes()[..8].try_into().expect("8 of 32 bytes")
-}
-
-/// Reads ahead in growing steps, so that looking for one group is one small read.
-struct Window<'a> {
-    segment: &'a Segment,
-    start: u64,
-    buffer: Vec<u8>,
-    step: usize,
-}
-
-impl<'a> Window<'a> {
-    const STEP_MAX: usize = 1 << 20;
-
-    fn new(segment: &'a Segment) -> Window<'a> {
-        Window { segment, start: 0, buffer: Vec::new(), step: PREFIX_BYTES }
-    }
-
-    /// Gives `count` bytes at `offset`, fewer where the segment ends.
-    fn get(&mut self, offset: u64, count: usize, limit: u64) -> Result<&[u8]> {
-        let count = count.min(limit.saturating_sub(offset) as usize);
-        let have = self.start + self.buffer.len() as u64;
-        if offset < self.start || offset + count as u64 > have {
-            let wanted = count.max(self.step).min(limit.saturating_sub(offset) as usize);
-            self.step = (self.step * 32).min(Window::STEP_MAX);
-            self.buffer.resize(wanted, 0);
-            self.start = offset;
-            let file = &self.segment.file;
-            let filled = file
-                .read_full_at(&mut self.buffer, offset)
-                .map_err(Error::io("read", &self.segment.path))?;
-            self.buffer.truncate(filled);
-        }
-        let from = (offset - self.start) as usize;
-        Ok(&self.buffer[from..(from + count).min(self.buffer.len())])
-    }
 }

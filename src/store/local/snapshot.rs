@@ -79,6 +79,14 @@ impl LocalSnapshot {
     }
 
     fn find(&self, id: &Id) -> Result<Option<Place<'_>>> {
+        match self.find_contained(id)? {
+            None => Ok(self.inner.loose.contains(id)?.then_some(Place::Loose)),
+            found => Ok(found),
+        }
+    }
+
+    /// Finds an object in the journal or a pack.
+    fn find_contained(&self, id: &Id) -> Result<Option<Place<'_>>> {
         for (segment, end) in self.segments() {
             if let Some(location) = segment.table().objects.get(id)
                 && location.group_end <= end
@@ -91,7 +99,7 @@ impl LocalSnapshot {
                 return Ok(Some(Place::Pack(pack, row)));
             }
         }
-        Ok(self.inner.loose.contains(id)?.then_some(Place::Loose))
+        Ok(None)
     }
 
     /// Gives the first parent of an object, without working out its depth.
@@ -265,6 +273,12 @@ impl Snapshot for LocalSnapshot {
                 .extend(newer.loose_seen());
         }
         Ok(kinds)
+    }
+
+    /// Leaves loose files out: a small object among them may well be in the journal too, and of a
+    /// large one it is seen when its file is to be written.
+    fn known(&self, ids: &[Id]) -> Result<Vec<bool>> {
+        ids.iter().map(|id| Ok(self.find_contained(id)?.is_some())).collect()
     }
 
     fn topology(&self, id: &Id) -> Result<Option<Topology>> {

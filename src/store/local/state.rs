@@ -128,6 +128,15 @@ impl State {
         Ok(tail)
     }
 
+    /// Reads the open segment on by the heads of its groups, and says whether that is all: it ends
+    /// clean, not before the mark.
+    pub(crate) fn read_on_trusting(&self, mark: Position) -> Result<bool> {
+        let segment = self.open_segment();
+        let tail = segment.read_on(u64::MAX, u64::MAX)?;
+        let durable = HEADER_BYTES..=segment.end().offset;
+        Ok(tail == Tail::Clean && durable.contains(&marked_in(segment, mark)))
+    }
+
     /// Gives all refs as the first `segments` segments leave them, the last one up to `end`.
     pub(crate) fn references(
         &self,

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::disk::Bell;
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::durable::{DurableMark, Position};
@@ -25,34 +26,56 @@ impl Inner {
     /// Waits until everything up to a place is on disk.
     pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
         let begun = Instant::now();
+        let bell = self.sync_bell.get_or_init(Bell::default);
+        // Where nobody else writes, nobody else has synced, and there is nothing to read on.
+        let crowd = self.outrun.load(Ordering::Relaxed);
+        let mut heard = None;
+        if self.followed.swap(false, Ordering::Relaxed) {
+            // Another process is about to write: its sync, or that of who follows it, covers this
+            // one too. A sync now would cover one transaction.
+            let heard = bell.listen();
+            if self.look_at_mark() < target {
+                bell.wait(heard, SHORT_PAUSE);
+            }
+        }
         loop {
             if self.durable_position() >= target {
                 return Ok(());
             }
             let syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.durable_position() >= target {
+            let crowd = crowd || heard.is_some();
+            if self.durable_position() >= target || (crowd && self.look_at_mark() >= target) {
                 return Ok(());
             }
             if self.dead.load(Ordering::Acquire) {
                 let source = std::io::Error::other("the sync of another thread failed");
                 return Err(self.died(self.layout.root(), source));
             }
-            let mark = self.writable_mark();
-            // A mark that cannot be read or locked costs a sync; the transaction stands without it.
-            let turn = mark.try_turn();
-            let marked = mark.get().unwrap_or_default();
-            if marked >= target {
-                self.raise_durable(marked);
-                return Ok(());
-            }
+            let turn = self.writable_mark().try_turn();
             if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
-                self.sync_written(marked)?;
+                let synced = self.sync_for_all(target, crowd);
+                drop(turn);
+                bell.ring_for_all();
+                synced?;
                 continue;
             }
             drop(syncing);
-            let early = begun.elapsed() < Duration::from_millis(1);
-            std::thread::sleep(if early { SHORT_PAUSE } else { LONG_PAUSE });
+            match heard.take() {
+                None => heard = Some(bell.listen()),
+                Some(heard) => {
+                    let early = begun.elapsed() < Duration::from_millis(1);
+                    bell.wait(heard, if early { SHORT_PAUSE } else { LONG_PAUSE });
+                }
+            }
         }
+    }
+
+    /// Reads the shared mark, and notes it. One that cannot be read costs a sync; the transaction
+    /// stands without it.
+    fn look_at_mark(&self) -> Position {
+        let marked = self.writable_mark().get().unwrap_or_default();
+        self.raise_durable(marked);
+        marked
     }
 
     /// Makes everything durable that this handle has seen.
@@ -66,11 +89,20 @@ impl Inner {
         }
     }
 
-    /// Syncs the open segment, for everybody.
-    fn sync_written(&self, marked: Position) -> Result<()> {
-        // Damage found meanwhile does not matter here: what was written is to be synced all the
-        // same.
-        let state = self.refresh_from(marked).unwrap_or_else(|_| self.state());
+    /// Syncs the open segment, for everybody, unless another has meanwhile.
+    fn sync_for_all(&self, target: Position, crowd: bool) -> Result<()> {
+        let (state, marked) = match crowd {
+            false => (self.state(), self.durable_position()),
+            true => {
+                let marked = self.look_at_mark();
+                if marked >= target {
+                    return Ok(());
+                }
+                // Damage found meanwhile does not matter here: what was written is to be synced
+                // all the same.
+                (self.refresh_from(marked).unwrap_or_else(|_| self.state()), marked)
+            }
+        };
         let segment = state.open_segment();
         let covered = match segment.is_vouched() {
             true => segment.end(),

@@ -53,9 +53,19 @@ fn a_flipped_byte_in_an_acknowledged_group_is_corruption_for_readers_and_writers
         match open(&disk) {
             // In the head of a group: nothing can be trusted, nothing is written.
             Err(error) => assert!(matches!(error, Error::Corrupt { .. }), "{error:?}"),
-            // In the content of one object: it is refused, the others are there.
+            // In the content of one object: it is refused, the others are there, and nothing is
+            // written on top.
             Ok(store) => {
-                append(&store, "new", "after the damage").unwrap();
+                let before = disk.read(segment(1));
+                let written = append(&store, "new", "after the damage");
+                match errors.is_empty() {
+                    true => drop(written.unwrap()),
+                    false => {
+                        let error = written.unwrap_err();
+                        assert!(matches!(error, Error::Corrupt { .. }), "{context}: {error:?}");
+                        assert_eq!(disk.read(segment(1)), before, "{context}");
+                    }
+                }
                 let snapshot = store.snapshot().unwrap();
                 let found = snapshot.reference(&branch("main")).unwrap();
                 assert_eq!(found.as_ref(), Some(&picture.refs[0].1), "{context}");
@@ -86,6 +96,8 @@ fn a_flipped_byte_in_a_closed_segment_is_corruption() {
         let errors = read_all(&disk, &picture);
         check_damage_is_told(&errors, &format!("flipped at {offset}"));
         unnoticed += usize::from(errors.is_empty());
+        let written = open(&disk).and_then(|store| append(&store, "main", "on top"));
+        assert_eq!(written.is_err(), !errors.is_empty(), "flipped at {offset}: {written:?}");
     }
     assert!(unnoticed < 7 * 16, "{unnoticed} flips unnoticed");
 }

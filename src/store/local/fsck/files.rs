@@ -62,6 +62,7 @@ impl Check<'_> {
             layout.current(),
             layout.lock(),
             layout.maintenance_lock(),
+            layout.bells(),
         ];
         let dirs = [layout.objects_dir(), layout.refs_dir(), layout.logs_dir()];
         let root = layout.root().to_owned();

@@ -41,6 +41,9 @@ impl LocalSnapshot {
                 }
                 _ => {
                     path.push(id);
+                    if path.len() == limit {
+                        break;
+                    }
                     self.first_parent(&id)?
                 }
             };
