@@ -1,8 +1,8 @@
 //! Times as text: RFC 3339 to milliseconds since 1970 and back.
 //!
 //! Strict: four-digit years, a capital or small `T`, a `Z` or an offset, no leap seconds. What is
-//! finer than a millisecond is cut off. Times as people say them are in `relative`, seen from a time
-//! that the caller gives. Not here: time zones, local time, the clock.
+//! finer than a millisecond is cut off. Times as people say them, seen from a time that the caller
+//! gives, are in `relative`. Not here: time zones, local time, the clock.
 
 mod relative;
 

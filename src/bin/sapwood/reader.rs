@@ -1,6 +1,8 @@
 //! What the commands that read a session begin with: the store, one moment of it, and the session.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sapwood::error::Error;
@@ -15,12 +17,25 @@ use crate::plumbing::{SHORT_DIGITS, short};
 use crate::range::Range;
 use crate::target::Within;
 
+/// How many ids are shortened one by one before all ids are looked at.
+const SINGLE_SHORTS_MAX: usize = 512;
+
 /// A store at one moment, seen from a session.
 pub(crate) struct Reader {
     /// The store.
     pub(crate) opened: Opened,
     /// The moment.
     pub(crate) snapshot: Arc<dyn Snapshot>,
+    shorts: RefCell<Shorts>,
+}
+
+/// What is known for shortening ids.
+#[derive(Default)]
+struct Shorts {
+    /// How many were asked for.
+    asked: usize,
+    /// All ids, sorted, once many are asked for.
+    all: Vec<Id>,
 }
 
 impl Reader {
@@ -29,7 +44,7 @@ impl Reader {
         let mut opened = context.open()?;
         opened.place = within.target(&opened).place();
         let snapshot = opened.repo.snapshot()?;
-        Ok(Reader { opened, snapshot })
+        Ok(Reader { opened, snapshot, shorts: RefCell::default() })
     }
 
     /// Finds the session.
@@ -59,7 +74,27 @@ impl Reader {
 
     /// Shortens an id.
     pub(crate) fn short(&self, id: &Id) -> Result<String, Failure> {
-        short(&*self.snapshot, id, SHORT_DIGITS)
+        let mut shorts = self.shorts.borrow_mut();
+        shorts.asked += 1;
+        if shorts.asked == SINGLE_SHORTS_MAX {
+            self.snapshot.for_each(&mut |id, _| {
+                shorts.all.push(*id);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            shorts.all.sort_unstable();
+        }
+        let Ok(place) = shorts.all.binary_search(id) else {
+            return short(&*self.snapshot, id, SHORT_DIGITS);
+        };
+        let before = place.checked_sub(1).and_then(|before| shorts.all.get(before));
+        let beside = [before, shorts.all.get(place + 1)];
+        let text = id.to_string();
+        let is_alone = |digits: &usize| {
+            let own = &text[..*digits];
+            beside.iter().flatten().all(|other| other.short(*digits) != own)
+        };
+        let digits = (SHORT_DIGITS..Id::DIGITS).find(is_alone);
+        Ok(text[..digits.unwrap_or(Id::DIGITS)].to_owned())
     }
 
     /// Reads the names on the session's entries; none if there is no session.
