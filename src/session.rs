@@ -29,7 +29,9 @@ pub use change::Change;
 pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, pin};
-pub use remember::{MEMORY_LABEL, known, memory_at, memory_of, recall, remember, remember_node};
+pub use remember::{
+    MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
+};
 pub use view::{BranchRecord, View};
 
 /// How many characters the id of a new session has.
