@@ -37,6 +37,10 @@ pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, find_pin, pin};
 pub use remember::{MEMORY_LABEL, known, memory_at, memory_of, recall, remember, remember_node};
 pub use settings::{Settings, settings};
+pub use pin::{Pin, pin};
+pub use remember::{
+    MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
+};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{self, Entry, Event, NewObject, Object, Run, Session};
 use crate::repo::read_event;
-use crate::session::remember::MEMORY_LABEL;
+use crate::session::remember::{MEMORY_LABEL, shortcut_of};
 use crate::session::view::{BranchRecord, View};
 use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
 use crate::walk::{self, MOVE};
@@ -171,10 +171,7 @@ impl Change<'_> {
 
     /// Moves any ref; nothing deletes it. A branch that goes elsewhere loses its `memory/` ref.
     pub fn set_ref(&mut self, name: RefName, value: Option<RefValue>) {
-        let shortcut = name.session().and_then(|(session, rest)| {
-            let branch = rest.strip_prefix("heads/")?;
-            RefName::of_session(session, &format!("memory/{branch}")).ok()
-        });
+        let shortcut = shortcut_of(&name);
         self.refs.insert(name, value);
         if let Some(shortcut) = shortcut {
             self.refs.insert(shortcut, None);

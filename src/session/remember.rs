@@ -15,7 +15,7 @@ use crate::repo::{read_entry, read_event, read_node};
 use crate::session::change::Change;
 use crate::session::message::MESSAGE_LABELS;
 use crate::session::view::View;
-use crate::store::{RefValue, Snapshot};
+use crate::store::{Expected, RefName, RefUpdate, RefValue, Snapshot};
 use crate::walk;
 
 /// The type of the entries that put a node on the path.
@@ -42,6 +42,29 @@ pub fn memory_of(view: &View<'_>, branch: &str) -> Result<Option<Id>> {
         (_, Some(end)) => memory_at(view.snapshot, end),
         (_, None) => Ok(None),
     }
+}
+
+/// Drops the shortcuts of branches that are moved by hand.
+pub fn drop_shortcuts(snapshot: &dyn Snapshot, refs: &mut Vec<RefUpdate>) -> Result<()> {
+    for place in 0..refs.len() {
+        let update = &refs[place];
+        let Some(shortcut) = shortcut_of(&update.name) else {
+            continue;
+        };
+        let is_moved = snapshot.reference(&update.name)? != update.new;
+        let is_given = refs.iter().any(|other| other.name == shortcut);
+        if let (true, false, Some(node)) = (is_moved, is_given, snapshot.reference(&shortcut)?) {
+            refs.push(RefUpdate { name: shortcut, expected: Expected::Is(node), new: None });
+        }
+    }
+    Ok(())
+}
+
+/// Names the shortcut to memory that belongs to a branch's ref.
+pub(super) fn shortcut_of(name: &RefName) -> Option<RefName> {
+    let (session, rest) = name.session()?;
+    let branch = rest.strip_prefix("heads/")?;
+    RefName::of_session(session, &format!("memory/{branch}")).ok()
 }
 
 /// Commits to the memory of a branch: a node after the one known there, and an entry that links it.

@@ -145,3 +145,16 @@ fn bad_requests_change_nothing() {
     sandbox.fails(1, &["memory", "merge", "nowhere"]);
     assert_eq!(sandbox.ok(&["for-each-ref"]), before);
 }
+
+#[test]
+fn a_branch_that_is_moved_by_hand_has_the_memory_of_where_it_went() {
+    let (sandbox, ids) = sandbox();
+    let head = "sessions/s/heads/main";
+    let tip = sandbox.ok(&["rev-parse", "main"]);
+    sandbox.ok(&["update-ref", head, &ids[0]]);
+    assert_eq!(sandbox.ok(&["memory", "resolve"]), "");
+    sandbox.ok(&["update-ref", head, &tip]);
+    assert_eq!(sandbox.ok(&["memory", "resolve"]).lines().count(), 2);
+    sandbox.ok(&["memory", "commit", "--fact", "again"]);
+    assert_eq!(sandbox.ok(&["memory", "resolve"]).lines().count(), 3);
+}

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 
 use sapwood::id::Id;
 use sapwood::repo;
+use sapwood::session::drop_shortcuts;
 use sapwood::store::{
     Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Store, Transaction, resolve,
 };
@@ -139,6 +140,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
                 update.name = resolve(snapshot, &update.name)?.0;
             }
         }
+        drop_shortcuts(snapshot, &mut refs)?;
         Ok(Transaction { refs, operation: Some(operation.clone()), ..Transaction::default() })
     })?;
     Ok(Answer::Yes)
