@@ -30,7 +30,7 @@ pub use context::{Context, Dangling, Shown, check_answered, context, restored_en
 pub use draft::Draft;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, blank_session, find_pin, pin};
-pub use settings::{Settings, settings};
+pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};
 
 /// How many characters the id of a new session has.
