@@ -41,6 +41,8 @@ pub use pin::{Pin, pin};
 pub use remember::{
     MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
 };
+pub use pin::{Pin, blank_session, find_pin, pin};
+pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};
 

@@ -11,7 +11,7 @@ use crate::id::Id;
 use crate::ops::{Seen, Target};
 use crate::repo::{Place, Repo, resolve};
 use crate::session::{
-    Block, Settings, Shown, Usage, context, restored_entry, settings, unanswered,
+    Block, Context, Settings, Shown, Usage, Wanted, context, restored_entry, settings, unanswered,
 };
 use crate::store::{Durability, Operation, Snapshot};
 use crate::walk;
@@ -51,8 +51,8 @@ pub struct Compaction {
 /// result is kept, or has not come yet, the call is kept too.
 pub fn plan_compact(snapshot: &dyn Snapshot, target: &Target, keep: &Keep) -> Result<Compaction> {
     let seen = Seen::at(snapshot, target)?;
-    let context = context(snapshot, None, seen.end)?;
-    let mut messages = context.messages;
+    let Context { mut messages, model, provider, thinking, .. } =
+        context(snapshot, None, seen.end)?;
     let begin = messages.iter().take_while(|shown| shown.label == COMPACTION).count();
     let mut cut = match keep {
         Keep::Last(count) => messages.len().saturating_sub(*count).max(begin),
@@ -80,7 +80,7 @@ pub fn plan_compact(snapshot: &dyn Snapshot, target: &Target, keep: &Keep) -> Re
         kept: kept.len(),
         replaced: messages,
         tokens_before,
-        settings: settings(snapshot, seen.end)?,
+        settings: Settings { model, provider, thinking, ..Settings::default() },
         seen,
     })
 }
@@ -93,7 +93,8 @@ pub fn compact(repo: &Repo, plan: &Compaction, summary: &str, operation: &Operat
         ("tokensBefore", plan.tokens_before.into()),
         ("state", plan.settings.state()),
     ];
-    mark(repo, &plan.seen, Value::map(present(fields)), operation)
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+    mark(repo, &plan.seen, Value::map(fields), operation)
 }
 
 /// Makes the context of a branch whole again, and gives the marker's id.
@@ -110,8 +111,9 @@ pub fn uncompact(repo: &Repo, target: &Target, operation: &Operation) -> Result<
     for id in walk::path(&*snapshot, seen.end) {
         root = id?;
     }
-    let state = settings(&*snapshot, seen.end)?.state();
-    let body = Value::map(present([("firstKept", Value::Link(root)), ("state", state)]));
+    let wanted = Wanted { model: true, thinking: true, ..Wanted::default() };
+    let state = settings(&*snapshot, seen.end, wanted)?.state();
+    let body = Value::map([("firstKept", Value::Link(root)), ("state", state)]);
     mark(repo, &seen, body, operation)
 }
 
@@ -123,14 +125,6 @@ fn mark(repo: &Repo, seen: &Seen, body: Value, operation: &Operation) -> Result<
         change.finish(Some(operation.clone()))
     })?;
     Ok(marker.expect("the plan was called"))
-}
-
-fn present<const N: usize>(
-    fields: [(&'static str, Value); N],
-) -> impl Iterator<Item = (&'static str, Value)> {
-    let is_there =
-        |value: &Value| !value.is_null() && value.as_map().is_none_or(|pairs| !pairs.is_empty());
-    fields.into_iter().filter(move |(_, value)| is_there(value))
 }
 
 /// Finds the message that an entry is, or the first after it.

@@ -4,7 +4,7 @@ use crate::codec::Value;
 use crate::error::Result;
 use crate::ops::variation::{Variation, refused};
 use crate::ops::{Seen, Spot, Target};
-use crate::session::{Draft, Settings, View, settings};
+use crate::session::{Draft, Settings, View, Wanted, settings};
 use crate::store::Snapshot;
 
 /// Says what another configuration would write at the end of a branch.
@@ -17,7 +17,14 @@ pub fn reconfigure(
     force: bool,
 ) -> Result<Variation> {
     let Seen { session, branch, end } = Seen::at(snapshot, target)?;
-    let old = in_force(&View::of(snapshot, &session)?, settings(snapshot, end)?)?;
+    let wanted = Wanted {
+        model: new.model.is_some() || new.provider.is_some(),
+        thinking: new.thinking.is_some(),
+        tools: new.tools.is_some(),
+        environment: new.environment.is_some(),
+    };
+    let found = settings(snapshot, end, wanted)?;
+    let old = in_force(&View::of(snapshot, &session)?, found)?;
     let new = completed(new.clone(), &old);
     let stem = stem(&new);
     let (body, metadata) = described(&old, &new);

@@ -16,6 +16,9 @@ use crate::walk;
 const STATE_LABELS: [&str; 4] =
     ["model_change", "thinking_level_change", "config_change", "compaction"];
 
+/// How many messages are asked which model spoke. Who does not say it in so many never does.
+const MESSAGES_ASKED_MAX: usize = 256;
+
 /// What is set at an entry, as far as its path says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -95,19 +98,52 @@ impl Settings {
     }
 }
 
-/// Finds what is set at an entry.
-pub fn settings(snapshot: &dyn Snapshot, at: Id) -> Result<Settings> {
+/// Which settings are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Model and provider.
+    pub model: bool,
+    /// How much it is to think.
+    pub thinking: bool,
+    /// The tools.
+    pub tools: bool,
+    /// Where it works.
+    pub environment: bool,
+}
+
+impl Wanted {
+    /// Drops what is found.
+    fn without(self, found: &Settings) -> Wanted {
+        Wanted {
+            model: self.model && found.model.is_none(),
+            thinking: self.thinking && found.thinking.is_none(),
+            tools: self.tools && found.tools.is_none(),
+            environment: self.environment && found.environment.is_none(),
+        }
+    }
+}
+
+/// Finds what is set at an entry. The walk ends where all that is wanted is known.
+pub fn settings(snapshot: &dyn Snapshot, at: Id, mut wanted: Wanted) -> Result<Settings> {
     let mut settings = Settings::default();
+    let mut asked = 0;
     for id in walk::path(snapshot, at) {
         let id = id?;
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         let label = &*topology.label;
-        let speaks = settings.model.is_none() && MESSAGE_LABELS.contains(&label);
+        let can_ask = wanted.model && asked < MESSAGES_ASKED_MAX;
+        let speaks = can_ask && MESSAGE_LABELS.contains(&label);
+        asked += usize::from(speaks);
         if speaks || STATE_LABELS.contains(&label) {
-            settings.fill(Settings::said(&restored_entry(snapshot, &id)?));
+            let entry = restored_entry(snapshot, &id)?;
+            settings.fill(Settings::said(&entry));
+            wanted = wanted.without(&settings);
+            if label == "compaction" && entry.body.get("state").is_some() {
+                // It has what was known before it.
+                (wanted.model, wanted.thinking) = (false, false);
+            }
         }
-        let Settings { model, thinking, tools, environment, .. } = &settings;
-        if model.is_some() && thinking.is_some() && tools.is_some() && environment.is_some() {
+        if wanted == Wanted::default() {
             break;
         }
     }
@@ -120,4 +156,54 @@ fn text(value: &Value, keys: &[&str]) -> Option<String> {
 
 fn value(body: &Value, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| body.get(key)).filter(|value| !value.is_null()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::json;
+    use crate::repo::Repo;
+    use crate::session;
+    use crate::store::Durability;
+
+    const ALL: Wanted = Wanted { model: true, thinking: true, tools: true, environment: true };
+
+    fn at_end(lines: &[&str], wanted: Wanted) -> Settings {
+        let repo = Repo::in_memory();
+        let pin = session::pin(&repo, Some("s"), None, 0, "tester").unwrap();
+        let bodies = lines.iter().map(|line| json::parse(line.as_bytes()).unwrap()).collect();
+        let ids = session::append(&repo, &pin, bodies, Durability::Full, 0).unwrap();
+        settings(&*repo.snapshot().unwrap(), *ids.last().unwrap(), wanted).unwrap()
+    }
+
+    #[test]
+    fn the_newest_word_counts() {
+        let lines = [
+            r#"{"type":"config_change","endpoint":{"model":"a","provider":"p"},
+               "environment_type":"coding"}"#,
+            r#"{"type":"thinking_level_change","thinkingLevel":"low"}"#,
+            r#"{"role":"assistant","content":"x","metadata":{"model":"b","provider":"q"}}"#,
+            r#"{"role":"user","content":"y","model":"of nobody"}"#,
+            r#"{"type":"config_change","tools":["ls"],"thinking":"high"}"#,
+        ];
+        let found = at_end(&lines, ALL);
+        assert_eq!(found.full_model().as_deref(), Some("q/b"));
+        assert_eq!(found.thinking.as_deref(), Some("high"));
+        assert_eq!(found.tools, Some(vec![Value::from("ls")].into()));
+        assert_eq!(found.environment, Some("coding".into()));
+        assert_eq!(at_end(&lines[..2], ALL).full_model().as_deref(), Some("p/a"));
+        let none = at_end(&lines, Wanted { thinking: true, ..Wanted::default() });
+        assert_eq!(none.model, None, "nobody asked");
+    }
+
+    #[test]
+    fn a_compaction_tells_what_was_before_it() {
+        let lines = [
+            r#"{"type":"model_change","modelId":"hidden"}"#,
+            r#"{"type":"compaction","summary":"s","state":{"thinking":"low"}}"#,
+            r#"{"role":"user","content":"y"}"#,
+        ];
+        let found = at_end(&lines, Wanted { model: true, thinking: true, ..Wanted::default() });
+        assert_eq!((found.model, found.thinking.as_deref()), (None, Some("low")));
+    }
 }

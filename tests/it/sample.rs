@@ -52,6 +52,9 @@ pub(crate) fn write(path: &Path) -> Result<()> {
             &format!(r#"{{"role":"tool","content":"{long}"}}"#),
         ],
     )?;
+    // By hand: a branch that is pinned is recorded by an event, which the frozen store has not.
+    let begin = sample.repo.resolve("main")?;
+    sample.point("sessions/s1/heads/The Architect", Some(begin), "append")?;
     sample.say("The Architect", &[r#"{"role":"user","content":"plan"}"#])?;
     sample.say("main", &[r#"{"role":"user","content":"and now?"}"#])?;
     sample.learn()?;

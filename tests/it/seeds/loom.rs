@@ -3,7 +3,7 @@
 use sapwood::codec::{Value, json};
 use sapwood::id::Id;
 use sapwood::ops::{self, Ground, Target, Variation, Varied, Way};
-use sapwood::session::{self, Draft, Settings, View, settings};
+use sapwood::session::{self, Draft, Settings, View, Wanted, settings};
 use sapwood::store::Operation;
 use sapwood::{Repo, Snapshot};
 
@@ -63,7 +63,8 @@ fn texts(repo: &Repo, session: &str, branch: &str) -> Vec<String> {
 }
 
 fn model_at(repo: &Repo, entry: Id) -> Option<String> {
-    settings(&*repo.snapshot().unwrap(), entry).unwrap().full_model()
+    let wanted = Wanted { model: true, ..Wanted::default() };
+    settings(&*repo.snapshot().unwrap(), entry, wanted).unwrap().full_model()
 }
 
 #[test]
