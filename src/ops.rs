@@ -5,8 +5,19 @@
 //! [`Change`](crate::session::Change)s, so it happens whole or not at all; the operation says who
 //! did it and when, and stands in the operations log.
 
+mod create;
 mod label;
+mod list;
+mod manage;
 mod target;
 
+pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use label::{LabelOptions, LabelOutcome, label};
+pub use list::{
+    ListOptions, SessionInfo, Summaries, Summary, children_of, latest_session, list_sessions,
+    root_of, session_forest,
+};
+pub use manage::{
+    Moved, removal, remove_session, removed_sessions, rename_session, restore_session, use_session,
+};
 pub use target::{Spot, Target};

@@ -199,6 +199,15 @@ impl Change<'_> {
         Ok(id)
     }
 
+    /// Begins a new session at the end of a path that another one wrote: that is its first run.
+    pub fn begin_at(&mut self, branch: &str, entry: Id) -> Result<()> {
+        let topology = self.view.snapshot.topology(&entry)?;
+        let depth = topology.ok_or(Error::ObjectMissing { id: entry })?.depth;
+        self.set(&format!("heads/{branch}"), Some(RefValue::Id(entry)))?;
+        self.run = CurrentRun { tip: Some(entry), added: depth + 1, is_new: true };
+        Ok(())
+    }
+
     /// Records an event after which the conversation goes on at `next`.
     pub fn happened(
         &mut self,

@@ -34,7 +34,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 22] = [
+const ERRORS: [(&str, Make, &[&str]); 23] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
@@ -43,6 +43,7 @@ const ERRORS: [(&str, Make, &[&str]); 22] = [
     ("ObjectMissing", object_missing, &["is not in the store", "object "]),
     ("WrongKind", wrong_kind, &["is of kind blob, not entry"]),
     ("RevisionUnknown", revision_unknown, &["unknown revision 'nothing'"]),
+    ("RevisionMalformed", revision_malformed, &["'main@{x}' is not a revision", "a number"]),
     ("Ambiguous", ambiguous, &["is ambiguous: 2 objects or more"]),
     ("InvalidName", invalid_name, &["'a\\nb' is not a valid ref name", "control"]),
     ("Dangling", dangling, &["would point to", "which is not in the store"]),
@@ -140,6 +141,10 @@ fn wrong_kind() -> Error {
 
 fn revision_unknown() -> Error {
     Repo::in_memory().resolve("nothing").unwrap_err()
+}
+
+fn revision_malformed() -> Error {
+    Repo::in_memory().resolve("main@{x}").unwrap_err()
 }
 
 /// Finds two blobs whose ids share their first four digits.

@@ -13,7 +13,7 @@ use crate::args::{Color, Global, Listing};
 use crate::failure::Failure;
 
 /// The version of the shapes that `--json` prints; the field `v` of each.
-const SHAPE_VERSION: i64 = 1;
+pub(crate) const SHAPE_VERSION: i64 = 1;
 
 /// One of the two streams that can be coloured.
 #[derive(Clone, Copy)]

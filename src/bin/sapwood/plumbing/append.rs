@@ -8,8 +8,9 @@ use sapwood::codec::{Value, json};
 use sapwood::error::Error;
 use sapwood::id::Id;
 use sapwood::session::{self, Pin};
-use sapwood::store::{Durability, OBJECT_BYTES_MAX, Store};
+use sapwood::store::{Durability, OBJECT_BYTES_MAX};
 
+use crate::config;
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context, Opened};
 
@@ -40,8 +41,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "BRANCH")]
     branch: Option<String>,
     /// When an id is printed: after the sync, or before it
-    #[arg(long, value_name = "WHEN", default_value = "full")]
-    durability: When,
+    #[arg(long, value_name = "WHEN")]
+    durability: Option<When>,
     /// Commit up to N lines together, if they have arrived already
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -64,10 +65,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         context,
         opened: &opened,
         pin,
-        durability: match args.durability {
-            When::Full => Durability::Full,
-            When::Relaxed => Durability::Relaxed,
-        },
+        durability: durability(args.durability),
         lines: Vec::new(),
         bodies: Vec::new(),
     };
@@ -77,6 +75,15 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     }
     opened.store.sync()?;
     Ok(Answer::Yes)
+}
+
+/// Takes what the flag says, else `core.durability`, else full.
+fn durability(flag: Option<When>) -> Durability {
+    let setting = || When::from_str(&config::text("core.durability")?, true).ok();
+    match flag.or_else(setting) {
+        Some(When::Relaxed) => Durability::Relaxed,
+        Some(When::Full) | None => Durability::Full,
+    }
 }
 
 /// Where the lines go.

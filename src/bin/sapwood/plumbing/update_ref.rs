@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use sapwood::id::Id;
 use sapwood::repo;
 use sapwood::store::{
-    Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Store, Transaction, resolve,
+    Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Transaction, resolve,
 };
 
 use crate::failure::{Answer, Failure};
