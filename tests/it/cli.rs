@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod append;
+mod config;
 mod find;
 mod history;
 mod loose;
 mod maintenance;
 mod objects;
 mod refs;
+mod sessions;
 mod surface;
 
 use std::io::Write;
