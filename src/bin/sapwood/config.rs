@@ -87,20 +87,16 @@ pub(crate) struct Setting {
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     values: BTreeMap<String, Setting>,
+    /// What the user's file alone says.
+    own: BTreeMap<String, Setting>,
     /// The files that could not be read.
     pub(crate) faults: Vec<String>,
 }
 
 impl Settings {
-    /// Lists the settings under a key, or all, sorted by key.
-    pub(crate) fn under(&self, prefix: &str) -> impl Iterator<Item = (&str, &Setting)> {
-        let values = self.values.iter().map(|(key, setting)| (key.as_str(), setting));
-        values.filter(move |(key, _)| key.starts_with(prefix))
-    }
-
-    /// Gives what is set.
-    pub(crate) fn get(&self, key: &str) -> Option<&Setting> {
-        self.values.get(key)
+    /// Gives what holds, by key; or only what the user's file says.
+    pub(crate) fn all(&self, is_global: bool) -> &BTreeMap<String, Setting> {
+        if is_global { &self.own } else { &self.values }
     }
 
     fn read_file(&mut self, path: &Path, origin: Origin) {
@@ -147,6 +143,8 @@ pub(crate) fn load(global: &Global) -> Result<(), Failure> {
     }
     if let Some(path) = user_file() {
         settings.read_file(&path, Origin::User(path.clone()));
+        let own = settings.values.iter().filter(|(_, set)| set.origin != Origin::Default);
+        settings.own = own.map(|(key, set)| (key.clone(), set.clone())).collect();
     }
     if let Ok(store) = open::find(global) {
         let path = store.join(FILE_NAME);
@@ -169,7 +167,7 @@ pub(crate) fn current() -> &'static Settings {
 
 /// Gives the value of a key, if it has one.
 pub(crate) fn text(key: &str) -> Option<String> {
-    current().get(key).map(|setting| setting.value.clone())
+    current().values.get(key).map(|setting| setting.value.clone())
 }
 
 /// Names the user's file.

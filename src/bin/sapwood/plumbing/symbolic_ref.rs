@@ -111,8 +111,8 @@ fn shorten(target: &RefName) -> &str {
     }
 }
 
-/// Refuses a HEAD that would lead where no HEAD does: the store's to a session's, a session's to one
-/// of its branches.
+/// Refuses a HEAD that would lead where no HEAD does: the store's leads to a session's, and that to
+/// one of its branches.
 fn check_head(name: &RefName, to: &RefName) -> Result<(), Error> {
     let target = to.session();
     if *name == RefName::head() {

@@ -78,10 +78,10 @@ fn show(context: &mut Context, key: Option<&str>, is_global: bool) -> Result<Ans
     for fault in &settings.faults {
         context.output.note(format_args!("warning: {fault}"));
     }
-    let is_asked = |setting: &Setting| !is_global || matches!(setting.origin, Origin::User(_));
+    let settings = settings.all(is_global);
     if let Some(key) = key.filter(|key| *key != config::ROLE_MAP) {
         config::check_key(key)?;
-        let Some(setting) = settings.get(key).filter(|setting| is_asked(setting)) else {
+        let Some(setting) = settings.get(key) else {
             return Ok(Answer::No);
         };
         match context.output.json {
@@ -90,10 +90,9 @@ fn show(context: &mut Context, key: Option<&str>, is_global: bool) -> Result<Ans
         }
         return Ok(Answer::Yes);
     }
-    for (name, setting) in settings.under(key.unwrap_or_default()) {
-        if is_asked(setting) {
-            print(context, name, setting)?;
-        }
+    let prefix = key.unwrap_or_default();
+    for (name, setting) in settings.iter().filter(|(name, _)| name.starts_with(prefix)) {
+        print(context, name, setting)?;
     }
     Ok(Answer::Yes)
 }
