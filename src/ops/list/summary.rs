@@ -1,9 +1,9 @@
 //! What a path says in short, remembered by the id of its end.
 //!
 //! A path is fixed by the id of its end, so what is remembered of it is true for ever and never
-//! goes stale: a longer path is what is known of its begin and the few entries after it. Whoever keeps
-//! the bytes ([`Summaries::encode`]) loses nothing by losing them. Bytes that are damaged, or of
-//! another version, are as good as none.
+//! goes stale: a longer path is what is known of its begin and the few entries after it. Whoever
+//! keeps the bytes ([`Summaries::encode`]) loses nothing by losing them. Bytes that are damaged, or
+//! of another version, are as good as none.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
