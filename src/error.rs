@@ -92,6 +92,15 @@ pub enum Error {
         why: String,
     },
 
+    /// A text that is not a revision.
+    #[error("'{}' is not a revision: {why}", revision.escape_debug())]
+    RevisionMalformed {
+        /// What was asked for.
+        revision: String,
+        /// What is wrong with it.
+        why: String,
+    },
+
     /// A prefix that several objects share.
     #[error("'{prefix}' is ambiguous: {} objects or more begin with it", candidates.len())]
     Ambiguous {

@@ -17,13 +17,16 @@ mod compact;
 mod compare;
 mod context;
 mod copy;
+mod create;
 mod diff;
 mod edit;
 mod fork;
 mod grep;
 mod handoff;
 mod label;
+mod list;
 mod log;
+mod manage;
 mod memory;
 mod merge;
 mod origin;
@@ -56,13 +59,21 @@ pub use children::children;
 pub use compact::{Compaction, Keep, compact, plan_compact, uncompact};
 pub use compare::{CompareOptions, Comparison, Difference, Metric, Totals, compare};
 pub use context::{ContextOptions, ContextOutcome, Role, RoleMap, context};
+pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
 pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};
 pub use handoff::{HandoffOptions, HandoffOutcome, handoff};
 pub use label::{LabelOptions, LabelOutcome, label};
+pub use list::{
+    ListOptions, SessionInfo, Summaries, Summary, children_of, latest_session, list_sessions,
+    root_of, session_forest,
+};
 pub use log::{Filter, Logged, log, path_between};
+pub use manage::{
+    Moved, removal, remove_session, removed_sessions, rename_session, restore_session, use_session,
+};
 pub use memory::{
     MemoryCommitOptions, MemoryCommitOutcome, MemoryMergeOptions, MemoryMergeOutcome,
     memory_commit, memory_head, memory_merge,

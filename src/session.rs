@@ -35,13 +35,9 @@ pub use draft::Draft;
 pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, find_pin, pin};
-pub use remember::{MEMORY_LABEL, known, memory_at, memory_of, recall, remember, remember_node};
-pub use settings::{Settings, settings};
-pub use pin::{Pin, pin};
 pub use remember::{
     MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
 };
-pub use pin::{Pin, blank_session, find_pin, pin};
 pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};

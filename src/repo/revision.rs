@@ -84,7 +84,7 @@ impl Revision {
         };
         if let Some(foreign) = rest.strip_prefix("id:") {
             if foreign.is_empty() {
-                return Err(unknown(text, "nothing follows 'id:'"));
+                return Err(malformed(text, "nothing follows 'id:'"));
             }
             revision.base = Base::Foreign(foreign.to_owned());
             return Ok(revision);
@@ -92,7 +92,7 @@ impl Revision {
         let mut end = rest.len();
         while let Some((start, step)) = last_step(text, &rest[..end])? {
             if revision.steps.len() == STEPS_MAX {
-                return Err(unknown(text, "it has more than 64 steps"));
+                return Err(malformed(text, "it has more than 64 steps"));
             }
             revision.steps.push(step);
             revision.step_offsets.push(offset + start);
@@ -115,10 +115,10 @@ impl Range {
             return Ok(Range { hide: None, show });
         };
         if show.starts_with('.') {
-            return Err(unknown(text, "a range has two dots"));
+            return Err(malformed(text, "a range has two dots"));
         }
         if hide.is_empty() && show.is_empty() {
-            return Err(unknown(text, "a range needs at least one end"));
+            return Err(malformed(text, "a range needs at least one end"));
         }
         let side = |text: &str| Revision::parse(if text.is_empty() { "HEAD" } else { text });
         Ok(Range { hide: Some(side(hide)?), show: side(show)? })
@@ -172,7 +172,7 @@ fn base(whole: &str, text: &str, step: Option<&Step>) -> Result<Base> {
         "@" | "HEAD" => return Ok(Base::Head),
         // `@{2}` alone speaks of the active branch.
         "" if matches!(step, Some(Step::Before(_))) => return Ok(Base::Head),
-        "" => return Err(unknown(whole, "it names nothing to begin with")),
+        "" => return Err(malformed(whole, "it names nothing to begin with")),
         _ => {}
     }
     if let Some(digits) = text.strip_prefix("msg:") {
@@ -186,16 +186,20 @@ fn base(whole: &str, text: &str, step: Option<&Step>) -> Result<Base> {
 
 fn position(whole: &str, digits: &str) -> Result<u64> {
     match number(whole, digits)? {
-        0 => Err(unknown(whole, "messages are counted from 1")),
+        0 => Err(malformed(whole, "messages are counted from 1")),
         number => Ok(number),
     }
 }
 
 fn number(whole: &str, digits: &str) -> Result<u64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(unknown(whole, "a number is missing"));
+        return Err(malformed(whole, "a number is missing"));
     }
-    digits.parse().map_err(|_| unknown(whole, "a number in it is too large"))
+    digits.parse().map_err(|_| malformed(whole, "a number in it is too large"))
+}
+
+fn malformed(revision: &str, why: &str) -> Error {
+    Error::RevisionMalformed { revision: revision.to_owned(), why: why.to_owned() }
 }
 
 pub(super) fn unknown(revision: &str, why: impl Into<String>) -> Error {

@@ -44,7 +44,7 @@ mod sync;
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -225,6 +225,11 @@ impl LocalStore {
     /// Gives the store's directory.
     pub fn path(&self) -> &Path {
         self.inner.layout.root()
+    }
+
+    /// Names the file in which something is remembered of the store that can be found out again.
+    pub fn cache_file(&self, name: &str) -> PathBuf {
+        self.inner.layout.cache_dir().join(name)
     }
 
     /// Does the maintenance that is due: prepares the next segment, seals closed ones into packs,

@@ -6,6 +6,7 @@ mod append;
 mod append_one;
 mod ask;
 mod branching;
+mod config;
 mod context;
 mod find;
 mod history;
@@ -16,6 +17,7 @@ mod objects;
 mod pop;
 mod reading;
 mod refs;
+mod sessions;
 mod surface;
 mod vary;
 

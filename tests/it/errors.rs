@@ -43,6 +43,7 @@ const ERRORS: [(&str, Make, &[&str]); 23] = [
     ("ObjectMissing", object_missing, &["is not in the store", "object "]),
     ("WrongKind", wrong_kind, &["is of kind blob, not entry"]),
     ("RevisionUnknown", revision_unknown, &["unknown revision 'nothing'"]),
+    ("RevisionMalformed", revision_malformed, &["'main@{x}' is not a revision", "a number"]),
     ("Ambiguous", ambiguous, &["is ambiguous: 2 objects or more"]),
     ("InvalidName", invalid_name, &["'a\\nb' is not a valid ref name", "control"]),
     ("Dangling", dangling, &["would point to", "which is not in the store"]),
@@ -141,6 +142,10 @@ fn wrong_kind() -> Error {
 
 fn revision_unknown() -> Error {
     Repo::in_memory().resolve("nothing").unwrap_err()
+}
+
+fn revision_malformed() -> Error {
+    Repo::in_memory().resolve("main@{x}").unwrap_err()
 }
 
 /// Finds two blobs whose ids share their first four digits.

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config;
 use crate::failure::{self, Answer, Failure};
-use crate::open::Context;
+use crate::open::{self, Choice, Context};
 use crate::output::Output;
 use crate::plumbing::*;
 use crate::porcelain::*;
@@ -38,6 +39,8 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -49,9 +52,10 @@ pub(crate) struct Global {
     /// Use the store at this path
     #[arg(long, value_name = "PATH", global = true)]
     pub(crate) store: Option<PathBuf>,
-    /// Run as if started in this directory; only before the command
+    /// Run as if started in this directory; only before the command, each seen
+    /// from the one before
     #[arg(short = 'C', value_name = "DIR")]
-    pub(crate) start_in: Option<PathBuf>,
+    pub(crate) start_in: Vec<PathBuf>,
     /// Print JSON, also for errors
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -98,26 +102,13 @@ macro_rules! commands {
 
 commands! {
     Init => init,
+    New => new,
+    Sessions => sessions,
+    Session => session,
+    Status => status,
+    Config => config_command,
     Append => append,
     Ask => ask,
-    Edit => edit,
-    Retry => retry,
-    Reconfigure => reconfigure,
-    Pop => pop,
-    Compact => compact,
-    Uncompact => uncompact,
-    Branch => branch,
-    Switch => switch,
-    Fork => fork,
-    Compare => compare,
-    Diff => diff,
-    Merge => merge,
-    Rebase => rebase,
-    CherryPick => cherry_pick,
-    Reset => reset,
-    Undo => undo,
-    Redo => redo,
-    Label => label,
     Log => log,
     Show => show,
     Children => children,
@@ -126,11 +117,29 @@ commands! {
     Tree => tree,
     Grep => grep,
     Stats => stats,
-    Attach => attach,
-    Attachments => attachments,
-    Memory => memory,
     Context => context,
     Handoff => handoff,
+    Branch => branch,
+    Switch => switch,
+    Fork => fork,
+    Edit => edit,
+    Retry => retry,
+    Reconfigure => reconfigure,
+    Pop => pop,
+    Compact => compact,
+    Uncompact => uncompact,
+    Label => label,
+    Compare => compare,
+    Diff => diff,
+    Merge => merge,
+    Rebase => rebase,
+    CherryPick => cherry_pick,
+    Reset => reset,
+    Undo => undo,
+    Redo => redo,
+    Memory => memory,
+    Attach => attach,
+    Attachments => attachments,
     HashObject => hash_object,
     CatFile => cat_file,
     RevParse => rev_parse,
@@ -147,15 +156,18 @@ commands! {
     Unpack => unpack,
     VerifyPack => verify_pack,
     Fsck => fsck,
+    Help => help,
     Completions => completions,
     Man => man,
 }
 
 /// Runs a command and turns how it went into an exit code.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
-    let global = arguments.global.clone();
-    let outcome = Context::new(global.clone(), Output::new(&global)).and_then(|mut context| {
-        let answer = dispatch(arguments.command, &mut context)?;
+    let mut global = arguments.global;
+    let outcome = prepare(&mut global, &arguments.command).and_then(|()| {
+        let mut context = Context::new(global.clone(), arguments.choice, Output::new(&global));
+        let answer = dispatch(arguments.command, &mut context);
+        let answer = answer.map_err(|failure| context.explained(failure))?;
         context.output.flush()?;
         Ok(answer)
     });
@@ -163,6 +175,29 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Ok(answer) => ExitCode::from(answer as u8),
         Err(failure) => failure::report(&failure, &global),
     }
+}
+
+/// Goes where the command is to run, and reads the settings that hold there.
+fn prepare(global: &mut Global, command: &Command) -> Result<(), Failure> {
+    open::enter(global)?;
+    // Who mends or inspects a store must not stumble over what is broken.
+    let is_careful = matches!(
+        command,
+        Command::Config(_)
+            | Command::Fsck(_)
+            | Command::Help(_)
+            | Command::Man(_)
+            | Command::Completions(_)
+    );
+    match config::load(global) {
+        Err(failure) if !is_careful => return Err(failure),
+        _ => {}
+    }
+    if global.color == Color::Auto {
+        let wish = config::text("core.color");
+        global.color = wish.and_then(|wish| Color::from_str(&wish, true).ok()).unwrap_or_default();
+    }
+    Ok(())
 }
 
 #[cfg(test)]

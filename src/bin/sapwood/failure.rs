@@ -102,6 +102,7 @@ impl Failure {
         }
     }
 
+    /// Says what went wrong.
     pub(crate) fn message(&self) -> String {
         match self {
             Failure::Library(error) => error.to_string(),
@@ -141,6 +142,11 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         Error::RevisionUnknown { .. } => {
             ("revision-unknown", MISSING, "'sapwood for-each-ref' lists the names there are")
         }
+        Error::RevisionMalformed { .. } => (
+            "revision-malformed",
+            REQUEST,
+            "revisions look like main, main~3, main@{2}, s1:main, msg:5, HEAD or an id",
+        ),
         Error::Ambiguous { candidates, .. } => return ambiguous(candidates),
         Error::InvalidName { .. } => ("invalid-name", REQUEST, ""),
         Error::Dangling { .. } => ("dangling", REQUEST, "store the object first"),
@@ -217,9 +223,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         say("usage", message, hint, USAGE, true, false);
         return ExitCode::from(USAGE);
     }
-    // A broken pipe is all that can go wrong here, and it is no failure.
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
+    match error.print() {
+        _ if error.use_stderr() => ExitCode::from(USAGE),
+        Err(source) if source.kind() != ErrorKind::BrokenPipe => {
+            report(&Failure::Output(source), &Global { json, ..Global::default() })
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 fn say(name: &str, message: &str, hint: Option<&str>, exit: u8, json: bool, color: bool) {

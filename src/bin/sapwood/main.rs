@@ -4,6 +4,7 @@
 //! is here and nowhere else: the environment, the home directory, colour, hints and exit codes.
 
 mod args;
+mod config;
 mod failure;
 mod open;
 mod output;

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::pager::Pager;
 
 /// The version of the shapes that `--json` prints; the field `v` of each.
-const SHAPE_VERSION: i64 = 1;
+pub(crate) const SHAPE_VERSION: i64 = 1;
 
 /// One of the two streams that can be coloured.
 #[derive(Clone, Copy)]

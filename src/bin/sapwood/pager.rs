@@ -6,6 +6,8 @@ use std::env;
 use std::io::{self, IsTerminal};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use crate::config;
+
 /// What is started where nothing else is wished for.
 const DEFAULT: &str = "less -FRX";
 
@@ -20,7 +22,7 @@ impl Pager {
         if !io::stdout().is_terminal() {
             return None;
         }
-        let wish = ["SAPWOOD_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
+        let wish = config::text("core.pager").or_else(|| env::var("PAGER").ok());
         let command = wish.unwrap_or_else(|| DEFAULT.to_owned());
         if command.trim().is_empty() || command.trim() == "cat" {
             return None;

@@ -60,6 +60,7 @@ fn is_missing(error: &Error) -> bool {
     matches!(
         error,
         Error::RevisionUnknown { .. }
+            | Error::RevisionMalformed { .. }
             | Error::ObjectMissing { .. }
             | Error::InvalidName { .. }
             | Error::SymbolicDepth { .. }

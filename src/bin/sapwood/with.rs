@@ -59,7 +59,7 @@ impl<'a> Setting<'a> {
         branch: &'a str,
     ) -> Setting<'a> {
         Setting {
-            store: Some(opened.store.path()),
+            store: opened.local().ok().map(|local| local.path()),
             session: Some(session),
             branch: Some(branch),
             command,

@@ -91,6 +91,11 @@ impl Layout {
         self.root.join("logs")
     }
 
+    /// What others remember of the store, and can do without.
+    pub(crate) fn cache_dir(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+
     pub(crate) fn log(&self, number: u64) -> PathBuf {
         self.logs_dir().join(format!("operations-{number:016x}"))
     }

@@ -144,12 +144,12 @@ impl State {
         end: u64,
         prefix: &str,
     ) -> Result<BTreeMap<RefName, RefValue>> {
-        let mut refs = BTreeMap::new();
-        if let Some(packed) = &self.refs {
-            packed.for_each(prefix, &mut |name, value| {
-                refs.insert(name, value);
-            })?;
+        let mut packed = Vec::new();
+        if let Some(refs) = &self.refs {
+            refs.for_each(prefix, &mut |name, value| packed.push((name, value)))?;
         }
+        // What comes sorted becomes a map at once.
+        let mut refs = BTreeMap::from_iter(packed);
         for (place, segment) in self.segments[..segments].iter().enumerate() {
             let end = if place + 1 == segments { end } else { u64::MAX };
             let table = segment.table();

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let counts = context.open()?.store.count_objects()?;
+    let counts = context.open()?.local()?.count_objects()?;
     let numbers = [
         ("journal", counts.journal_objects, false),
         ("size-journal", counts.journal_bytes, true),

@@ -7,7 +7,7 @@ use sapwood::disk::{Disk, DiskFile, OpenMode, OsDisk};
 use sapwood::error::Error;
 use sapwood::id::{Id, IdHasher, Kind};
 use sapwood::object::NewObject;
-use sapwood::store::{OBJECT_BYTES_MAX, Store};
+use sapwood::store::OBJECT_BYTES_MAX;
 
 use crate::failure::{Answer, Failure};
 use crate::open::{Context, Opened};

@@ -15,7 +15,7 @@ Examples:
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let refs = context.open_for_writing()?.store.pack_refs()?;
+    let refs = context.open_for_writing()?.local()?.pack_refs()?;
     if context.output.json {
         context.output.record([("refs", output::count(refs))])?;
     } else {

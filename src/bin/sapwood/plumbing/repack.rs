@@ -14,7 +14,7 @@ Examples:
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let report = context.open_for_writing()?.store.repack()?;
+    let report = context.open_for_writing()?.local()?.repack()?;
     if context.output.json {
         context.output.record([
             ("objects", output::count(report.objects)),

@@ -2,8 +2,7 @@
 
 use sapwood::error::Error;
 use sapwood::store::{
-    Durability, Expected, RefName, RefUpdate, RefValue, SYMBOLIC_DEPTH_MAX, Snapshot, Store,
-    Transaction,
+    Durability, Expected, RefName, RefUpdate, RefValue, SYMBOLIC_DEPTH_MAX, Snapshot, Transaction,
 };
 
 use crate::failure::{Answer, Failure};
@@ -49,6 +48,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             let update = RefUpdate { name, expected: Expected::Any, new: Some(value) };
             let opened = context.open_for_writing()?;
             opened.store.commit(Durability::Full, &mut |snapshot| {
+                check_head(&update.name, &to)?;
                 refuse_circle(snapshot, &update.name, &to)?;
                 Ok(Transaction {
                     refs: vec![update.clone()],
@@ -108,6 +108,33 @@ fn shorten(target: &RefName) -> &str {
     match target.session() {
         Some((session, rest)) => rest.strip_prefix("heads/").unwrap_or(session),
         None => target.as_str().strip_prefix("sessions/").unwrap_or(target.as_str()),
+    }
+}
+
+/// Refuses a HEAD that would lead where no HEAD does: the store's leads to a session's, and that to
+/// one of its branches.
+fn check_head(name: &RefName, to: &RefName) -> Result<(), Error> {
+    let target = to.session();
+    if *name == RefName::head() {
+        return match target {
+            Some((_, "HEAD")) => Ok(()),
+            _ => Err(Error::Refused {
+                why: format!("HEAD can't lead to '{to}': it leads to a session's HEAD"),
+                hint: "'sapwood session use NAME' chooses one, or give sessions/<id>/HEAD",
+            }),
+        };
+    }
+    match (name.session(), target) {
+        (Some((session, "HEAD")), Some((owner, rest)))
+            if owner == session && rest.starts_with("heads/") =>
+        {
+            Ok(())
+        }
+        (Some((_, "HEAD")), _) => Err(Error::Refused {
+            why: format!("'{name}' can't lead to '{to}': it leads to a branch of its session"),
+            hint: "give sessions/<id>/heads/<branch>",
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     let name = args.pack.as_deref();
-    let objects = context.open_for_writing()?.store.unpack(name)?;
+    let objects = context.open_for_writing()?.local()?.unpack(name)?;
     if context.output.json {
         context.output.record([("objects", output::count(objects))])?;
     } else {

@@ -8,7 +8,7 @@ use sapwood::id::Id;
 use sapwood::repo;
 use sapwood::session::drop_shortcuts;
 use sapwood::store::{
-    Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Store, Transaction, resolve,
+    Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Transaction, resolve,
 };
 
 use crate::failure::{Answer, Failure};

@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let opened = context.open()?;
     for pack in &args.packs {
         let name = pack_name(pack);
-        let objects = opened.store.verify_pack(name)?;
+        let objects = opened.local()?.verify_pack(name)?;
         if context.output.json {
             for object in &objects {
                 context.output.record([

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use sapwood::ops::{self, Ground};
 use sapwood::store::Durability;
 
+use crate::config;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
@@ -55,10 +56,7 @@ enum When {
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     if args.stdin {
         let opened = context.open_or_create()?;
-        let durability = match args.durability {
-            None | Some(When::Full) => Durability::Full,
-            Some(When::Relaxed) => Durability::Relaxed,
-        };
+        let durability = durability(args.durability);
         let batch = args.batch.unwrap_or(1);
         return stream::run(&args.to.target(&opened), durability, batch, &opened, context);
     }
@@ -82,4 +80,13 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
     }
     Ok(Answer::Yes)
+}
+
+/// Takes what the flag says, else `core.durability`, else full.
+fn durability(flag: Option<When>) -> Durability {
+    let setting = || When::from_str(&config::text("core.durability")?, true).ok();
+    match flag.or_else(setting) {
+        Some(When::Relaxed) => Durability::Relaxed,
+        Some(When::Full) | None => Durability::Full,
+    }
 }

@@ -56,10 +56,11 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     let outcome = ops::fork(&opened.repo, &options, &operation)?;
     if context.output.json {
-        let file = opened.store.path().join("refs/sessions").join(&outcome.session);
+        let file = opened.local().ok().map(|local| local.path().join("refs/sessions"));
+        let file = file.map(|dir| dir.join(&outcome.session).display().to_string());
         context.output.record([
             ("newSessionId", outcome.session.into()),
-            ("newSessionFile", file.display().to_string().into()),
+            ("newSessionFile", file.into()),
             ("forkedFromEntryId", outcome.entry.to_string().into()),
             ("parentSessionId", outcome.parent.into()),
             ("branch", outcome.branch.into()),

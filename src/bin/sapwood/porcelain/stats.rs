@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         false => vec![reader.session()?],
     };
     let stats = ops::stats(&*reader.snapshot, &sessions)?;
-    let counts = reader.opened.store.count_objects()?;
+    let counts = reader.opened.local()?.count_objects()?;
     let stored = counts.journal_bytes + counts.loose_bytes + counts.pack_bytes;
     let objects = counts.journal_objects + counts.loose_objects + counts.packed_objects;
     if context.output.json {

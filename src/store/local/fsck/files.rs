@@ -64,7 +64,7 @@ impl Check<'_> {
             layout.maintenance_lock(),
             layout.bells(),
         ];
-        let dirs = [layout.objects_dir(), layout.refs_dir(), layout.logs_dir()];
+        let dirs = [layout.objects_dir(), layout.refs_dir(), layout.logs_dir(), layout.cache_dir()];
         let root = layout.root().to_owned();
         for entry in self.entries(&root) {
             let path = root.join(&entry.name);

@@ -8,7 +8,7 @@ use sapwood::error::Error;
 use sapwood::id::Id;
 use sapwood::ops::Target;
 use sapwood::session::{self, Pin};
-use sapwood::store::{Durability, OBJECT_BYTES_MAX, Operation, Store};
+use sapwood::store::{Durability, OBJECT_BYTES_MAX, Operation};
 use sapwood::time;
 
 use crate::failure::{Answer, Failure};

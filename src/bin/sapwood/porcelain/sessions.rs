@@ -1,0 +1,205 @@
+//! `sapwood sessions`
+
+use std::path::PathBuf;
+
+use sapwood::codec::{Value, json};
+use sapwood::ops::{self, ListOptions, SessionInfo};
+use sapwood::store::Snapshot;
+
+use crate::args::Listing;
+use crate::failure::{Answer, Failure};
+use crate::open::{self, Context};
+use crate::output::{self, SHAPE_VERSION};
+use crate::style;
+
+/// How many objects must have been read for it to be worth remembering what they said.
+const WORTH_KEEPING: u64 = 500;
+
+/// How wide a line is.
+const COLUMNS: usize = 80;
+
+/// List sessions, the latest first
+///
+/// Of each: id, age, branch, messages, cost, name and first words. A star marks
+/// the current one. What the branches hold is remembered in the store's cache/,
+/// so only what is new since the last listing is read.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sapwood sessions
+  sapwood sessions --cwd . -n 5
+  sapwood sessions --tree
+  sapwood sessions --json | jq -r .session")]
+pub(crate) struct Args {
+    /// Only those that work in this directory
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Show each under the session it was forked from
+    #[arg(long)]
+    tree: bool,
+    /// Only those with this status
+    #[arg(long, value_name = "WORD")]
+    status: Option<String>,
+    /// Stop after so many
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "tree")]
+    max_count: Option<usize>,
+    #[command(flatten)]
+    listing: Listing,
+}
+
+pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
+    context.output.list(args.listing);
+    let opened = context.open()?;
+    let options = ListOptions {
+        cwd: args.cwd.as_deref().map(open::directory).transpose()?,
+        status: args.status,
+    };
+    let snapshot = opened.repo.snapshot()?;
+    let mut summaries = opened.summaries();
+    let mut sessions = ops::list_sessions(&*snapshot, &options, &mut summaries)?;
+    if summaries.learned() >= WORTH_KEEPING {
+        opened.keep_summaries(&summaries);
+    }
+    let view = View { current: opened.place.session_id(&*snapshot)?, now: open::now() };
+    match (args.tree, context.output.json) {
+        (true, true) => return nested(context, &*snapshot, &sessions),
+        (true, false) => return tree(context, &view, &sessions),
+        (false, _) => sessions.truncate(args.max_count.unwrap_or(usize::MAX)),
+    }
+    for info in &sessions {
+        match context.output.json {
+            true => shape(context, &view, info)?,
+            false => context.output.item(line(context, &view, info, ""))?,
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+/// From where sessions are looked at.
+struct View {
+    current: Option<String>,
+    now: i64,
+}
+
+fn shape(context: &mut Context, view: &View, info: &SessionInfo) -> Result<(), Failure> {
+    let meta = &info.meta;
+    let summary = &info.summary;
+    context.output.record([
+        ("session", meta.sid.as_str().into()),
+        ("name", meta.name.clone().into()),
+        ("current", (view.current.as_ref() == Some(&meta.sid)).into()),
+        ("created", sapwood::time::format(meta.time).into()),
+        ("updated", sapwood::time::format(info.updated).into()),
+        ("cwd", meta.cwd.clone().into()),
+        ("provider", meta.provider.clone().into()),
+        ("model", meta.model.clone().into()),
+        ("status", meta.status.clone().into()),
+        ("parent_id", output::text(meta.fork.as_ref().map(|fork| &fork.session))),
+        ("branch", info.branch.clone().into()),
+        ("entry", output::text(info.end)),
+        ("messages", output::count(summary.messages)),
+        ("cost", summary.cost.map_or(Value::Null, Value::Float)),
+        ("first_words", summary.words.as_str().into()),
+    ])
+}
+
+/// Gives a session on one line, behind the branches of a tree.
+fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str) -> String {
+    let output = &context.output;
+    let mark = if view.current.as_ref() == Some(&info.meta.sid) { "*" } else { " " };
+    let age = age(view.now, info.updated);
+    let branch = cut(info.branch.as_deref().unwrap_or("-"), 10);
+    let cost = info.summary.cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
+    let facts = format!(" {age:>4} {branch:<10} {:>6} {cost:>8}", info.summary.messages);
+    let name = match (&info.meta.name, info.summary.words.as_str()) {
+        (Some(name), "") => name.clone(),
+        (Some(name), words) => format!("{name}: {words}"),
+        (None, words) => words.to_owned(),
+    };
+    let sid = &info.meta.sid;
+    let used = 2 + lead.chars().count() + sid.chars().count().max(12) + facts.chars().count() + 2;
+    let name = cut(&name, COLUMNS.saturating_sub(used).max(12));
+    let padding = " ".repeat(12usize.saturating_sub(sid.chars().count()));
+    let sid = output.paint(style::ID, sid);
+    let text = format!("{mark} {lead}{sid}{padding}{facts}  {name}");
+    text.trim_end().to_owned()
+}
+
+/// Cuts a text to so many characters, and says so.
+fn cut(text: &str, characters_max: usize) -> String {
+    let text = text.replace(char::is_control, " ");
+    if text.chars().count() <= characters_max {
+        return text;
+    }
+    let kept: String = text.chars().take(characters_max.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Says in one unit how long ago something was.
+fn age(now: i64, then: i64) -> String {
+    const UNITS: [(i64, &str); 5] =
+        [(365 * 86400, "y"), (7 * 86400, "w"), (86400, "d"), (3600, "h"), (60, "m")];
+    let seconds = now.saturating_sub(then).max(0) / 1000;
+    let unit = UNITS.iter().find(|(length, _)| seconds >= *length);
+    unit.map_or(format!("{seconds}s"), |(length, unit)| format!("{}{unit}", seconds / length))
+}
+
+fn tree(context: &mut Context, view: &View, sessions: &[SessionInfo]) -> Result<Answer, Failure> {
+    let forest = ops::session_forest(sessions);
+    for ((depth, place), lead) in forest.iter().zip(leads(&forest)) {
+        let lead = if *depth == 0 { "" } else { &lead };
+        let text = line(context, view, &sessions[*place], lead);
+        context.output.item(text)?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Draws what stands before each session of a forest.
+fn leads(forest: &[(usize, usize)]) -> Vec<String> {
+    let mut leads = Vec::with_capacity(forest.len());
+    // Whether a sibling follows, by depth; known when read from the end.
+    let mut follows: Vec<bool> = Vec::new();
+    for (depth, _) in forest.iter().rev() {
+        follows.resize(depth + 1, false);
+        let mut lead = String::new();
+        for level in 1..*depth {
+            lead.push_str(if follows[level] { "│  " } else { "   " });
+        }
+        lead.push_str(if follows[*depth] { "├─ " } else { "└─ " });
+        follows[*depth] = true;
+        leads.push(lead);
+    }
+    leads.reverse();
+    leads
+}
+
+/// Prints each tree as one object; without recursion, since forks can be deep.
+fn nested(
+    context: &mut Context,
+    snapshot: &dyn Snapshot,
+    sessions: &[SessionInfo],
+) -> Result<Answer, Failure> {
+    let forest = ops::session_forest(sessions);
+    let mut next = forest.iter().skip(1);
+    for (depth, place) in &forest {
+        let meta = &sessions[*place].meta;
+        let mut text = Vec::new();
+        if *depth == 0 {
+            text.extend(format!("{{\"v\":{SHAPE_VERSION},").into_bytes());
+        } else {
+            text.push(b'{');
+        }
+        text.extend(b"\"session\":");
+        json::write(&Value::from(meta.sid.as_str()), &mut text);
+        text.extend(b",\"header\":");
+        json::write(&super::session::header(snapshot, meta)?, &mut text);
+        text.extend(b",\"children\":[");
+        let below = next.next().map_or(0, |(depth, _)| *depth);
+        if below <= *depth {
+            text.extend("]}".repeat(depth - below + 1).into_bytes());
+            text.push(if below == 0 { b'\n' } else { b',' });
+        }
+        context.output.bytes(&text)?;
+    }
+    Ok(Answer::Yes)
+}

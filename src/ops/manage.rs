@@ -1,0 +1,230 @@
+//! Choosing, renaming, removing and restoring sessions.
+//!
+//! A removed session is its refs under `deleted/<sid>/`: nothing is lost until garbage collection
+//! finds them too old.
+
+use crate::error::{Error, Result};
+use crate::repo::{Repo, find_session};
+use crate::session::{Change, View};
+use crate::store::{
+    Durability, Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction,
+};
+
+/// Where the refs of removed sessions stand.
+const DELETED: &str = "deleted";
+
+/// A session that was removed or restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Its id.
+    pub session: String,
+    /// Where it was, and where it is: `sessions/s1`, `deleted/s1`.
+    pub from: String,
+    /// Where it is.
+    pub to: String,
+    /// How many refs were moved.
+    pub refs: usize,
+    /// Whether it was the store's current session.
+    pub was_current: bool,
+}
+
+/// Makes a session the store's current one, and gives its id.
+pub fn use_session(repo: &Repo, session: &str, operation: &Operation) -> Result<String> {
+    let session = find_session(&*repo.snapshot()?, session)?;
+    repo.commit(Durability::Full, &mut |snapshot| {
+        View::of(snapshot, &session)?;
+        let name = RefName::of_session(&session, "HEAD")?;
+        let update = RefUpdate {
+            name: RefName::head(),
+            expected: Expected::Any,
+            new: Some(RefValue::Symbolic(name)),
+        };
+        Ok(Transaction {
+            refs: vec![update],
+            operation: Some(operation.clone()),
+            ..Transaction::default()
+        })
+    })?;
+    Ok(session)
+}
+
+/// Gives a session another name, or none, and gives its id and the name it had.
+pub fn rename_session(
+    repo: &Repo,
+    session: &str,
+    name: Option<&str>,
+    operation: &Operation,
+) -> Result<(String, Option<String>)> {
+    let session = find_session(&*repo.snapshot()?, session)?;
+    let mut was = None;
+    repo.commit(Durability::Full, &mut |snapshot| {
+        let mut change = Change::on(snapshot, &session, operation.time)?;
+        was = std::mem::replace(&mut change.meta()?.name, name.map(str::to_owned));
+        change.finish(Some(operation.clone()))
+    })?;
+    Ok((session, was))
+}
+
+/// Says what removing a session would move.
+pub fn removal(snapshot: &dyn Snapshot, session: &str) -> Result<Moved> {
+    Ok(plan_removal(snapshot, &find_session(snapshot, session)?)?.0)
+}
+
+/// Removes a session: all its refs go to `deleted/<sid>/`.
+pub fn remove_session(repo: &Repo, session: &str, operation: &Operation) -> Result<Moved> {
+    let session = find_session(&*repo.snapshot()?, session)?;
+    commit(repo, operation, &mut |snapshot| plan_removal(snapshot, &session))
+}
+
+/// Brings a removed session back, by its id.
+pub fn restore_session(repo: &Repo, session: &str, operation: &Operation) -> Result<Moved> {
+    commit(repo, operation, &mut |snapshot| plan_restoring(snapshot, session))
+}
+
+/// Lists the removed sessions by the names they stand under.
+pub fn removed_sessions(snapshot: &dyn Snapshot) -> Result<Vec<String>> {
+    let refs = snapshot.references(&format!("{DELETED}/"))?.into_iter();
+    let metas = refs.filter_map(|(name, _)| {
+        let rest = name.as_str().strip_prefix(DELETED)?.strip_prefix('/')?;
+        rest.strip_suffix("/meta").filter(|session| !session.contains('/')).map(str::to_owned)
+    });
+    Ok(metas.collect())
+}
+
+type Planned = (Moved, Vec<RefUpdate>);
+
+fn commit(
+    repo: &Repo,
+    operation: &Operation,
+    plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Planned>,
+) -> Result<Moved> {
+    let mut outcome = None;
+    repo.commit(Durability::Full, &mut |snapshot| {
+        let (moved, refs) = plan(snapshot)?;
+        outcome = Some(moved);
+        let operation = Some(operation.clone());
+        Ok(Transaction { refs, operation, ..Transaction::default() })
+    })?;
+    Ok(outcome.expect("the plan was called"))
+}
+
+fn plan_removal(snapshot: &dyn Snapshot, session: &str) -> Result<Planned> {
+    View::of(snapshot, session)?;
+    let mut to = format!("{DELETED}/{session}");
+    let mut number = 2;
+    // A session of this id may have been removed before.
+    while !snapshot.references(&format!("{to}/"))?.is_empty() {
+        to = format!("{DELETED}/{session}~{number}");
+        number += 1;
+    }
+    let (mut moved, mut refs) = plan_move(snapshot, session, &format!("sessions/{session}"), &to)?;
+    let head = snapshot.reference(&RefName::head())?;
+    if let Some(RefValue::Symbolic(target)) = &head
+        && target.session().is_some_and(|(current, _)| current == session)
+    {
+        moved.was_current = true;
+        let expected = Expected::Is(RefValue::Symbolic(target.clone()));
+        refs.push(RefUpdate { name: RefName::head(), expected, new: None });
+    }
+    Ok((moved, refs))
+}
+
+fn plan_restoring(snapshot: &dyn Snapshot, removed: &str) -> Result<Planned> {
+    let session = removed.split_once('~').map_or(removed, |(session, _)| session);
+    let from = format!("{DELETED}/{removed}");
+    if removed.contains('/') || snapshot.references(&format!("{from}/"))?.is_empty() {
+        return Err(Error::Refused {
+            why: format!("there is no removed session '{removed}'"),
+            hint: "'sapwood for-each-ref deleted' lists what was removed",
+        });
+    }
+    let to = format!("sessions/{session}");
+    if !snapshot.references(&format!("{to}/"))?.is_empty() {
+        return Err(Error::Exists { what: "session", name: session.to_owned(), at: to });
+    }
+    plan_move(snapshot, session, &from, &to)
+}
+
+/// Moves all refs below one name below another; what points among them goes with them.
+fn plan_move(snapshot: &dyn Snapshot, session: &str, from: &str, to: &str) -> Result<Planned> {
+    let moved_name = |name: &RefName| match name.as_str().strip_prefix(from) {
+        Some(rest) if rest.starts_with('/') => RefName::new(format!("{to}{rest}")),
+        _ => Ok(name.clone()),
+    };
+    let mut refs = Vec::new();
+    for (name, value) in snapshot.references(&format!("{from}/"))? {
+        let new = match &value {
+            RefValue::Id(id) => RefValue::Id(*id),
+            RefValue::Symbolic(target) => RefValue::Symbolic(moved_name(target)?),
+        };
+        let name_after = moved_name(&name)?;
+        refs.push(RefUpdate { name: name_after, expected: Expected::Missing, new: Some(new) });
+        refs.push(RefUpdate { name, expected: Expected::Is(value), new: None });
+    }
+    let moved = Moved {
+        session: session.to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        refs: refs.len() / 2,
+        was_current: false,
+    };
+    Ok((moved, refs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Value;
+    use crate::repo::Place;
+    use crate::session;
+
+    fn operation() -> Operation {
+        Operation { time: 5, actor: "tester".to_owned(), command: "x".to_owned() }
+    }
+
+    fn two() -> Repo {
+        let repo = Repo::in_memory();
+        for sid in ["s1", "s2"] {
+            let pin = session::pin(&repo, Some(sid), None, 0, "tester").unwrap();
+            let bodies = vec![Value::map([("content", Value::from(sid))])];
+            session::append(&repo, &pin, bodies, Durability::Full, 0).unwrap();
+        }
+        repo
+    }
+
+    #[test]
+    fn a_session_is_removed_twice_and_both_come_back() {
+        let repo = two();
+        let before = repo.snapshot().unwrap().references("sessions/s1/").unwrap();
+        let planned = removal(&*repo.snapshot().unwrap(), "s1").unwrap();
+        let moved = remove_session(&repo, "s1", &operation()).unwrap();
+        assert_eq!(planned, moved);
+        assert!(moved.was_current);
+        assert_eq!((moved.to.as_str(), moved.refs), ("deleted/s1", before.len()));
+        let snapshot = repo.snapshot().unwrap();
+        assert!(snapshot.references("sessions/s1/").unwrap().is_empty());
+        assert_eq!(Place::default().session_id(&*snapshot).unwrap(), None);
+        assert_eq!(removed_sessions(&*snapshot).unwrap(), ["s1"]);
+        session::pin(&repo, Some("s1"), None, 0, "tester").unwrap();
+        let error = restore_session(&repo, "s1", &operation()).unwrap_err();
+        assert!(matches!(error, Error::Exists { .. }), "{error}");
+        let again = remove_session(&repo, "s1", &operation()).unwrap();
+        assert_eq!(again.to, "deleted/s1~2");
+        restore_session(&repo, "s1", &operation()).unwrap();
+        assert_eq!(repo.snapshot().unwrap().references("sessions/s1/").unwrap(), before);
+        let error = restore_session(&repo, "none", &operation()).unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }), "{error}");
+    }
+
+    #[test]
+    fn sessions_are_chosen_and_renamed() {
+        let repo = two();
+        assert_eq!(use_session(&repo, "s2", &operation()).unwrap(), "s2");
+        let current = Place::default().session_id(&*repo.snapshot().unwrap()).unwrap();
+        assert_eq!(current.as_deref(), Some("s2"));
+        rename_session(&repo, "s2", Some("second"), &operation()).unwrap();
+        let (session, was) = rename_session(&repo, "second", None, &operation()).unwrap();
+        assert_eq!((session.as_str(), was.as_deref()), ("s2", Some("second")));
+        assert!(use_session(&repo, "second", &operation()).is_err());
+    }
+}
