@@ -13,9 +13,9 @@ use crate::codec::Value;
 use crate::error::Result;
 use crate::id::Id;
 use crate::memory::{self, Known};
-use crate::ops::Target;
+use crate::ops::{Target, memory_head};
 use crate::repo::{Place, resolve};
-use crate::session::{self, Context, memory_at};
+use crate::session::{self, Context};
 use crate::store::Snapshot;
 
 pub use roles::{Role, RoleMap};
@@ -60,7 +60,10 @@ pub fn context(snapshot: &dyn Snapshot, options: &ContextOptions) -> Result<Cont
         context.repair();
     }
     let facts = match options.memory {
-        true => Some(memory::latest(memory::resolve(snapshot, memory_at(snapshot, entry)?)?)),
+        true => {
+            let head = memory_head(snapshot, &options.target, options.revision.as_deref())?;
+            Some(memory::latest(memory::resolve(snapshot, head)?))
+        }
         false => None,
     };
     Ok(ContextOutcome { session, entry, context, facts, roles: options.roles.clone() })

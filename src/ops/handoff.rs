@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::memory;
 use crate::object::Entry;
-use crate::ops::Target;
 use crate::ops::handoff::passages::{Passages, Ranked, shortened};
+use crate::ops::{Target, memory_head};
 use crate::repo::{Place, resolve, restored};
-use crate::session::{Message, View, memory_at};
+use crate::session::{Message, View};
 use crate::store::Snapshot;
 
 /// The arguments of tools that name files.
@@ -74,7 +74,8 @@ pub fn handoff(snapshot: &dyn Snapshot, options: &HandoffOptions) -> Result<Hand
     let place = Place::in_session(session.as_str());
     let entry = resolve(snapshot, &place, options.revision.as_deref().unwrap_or("HEAD"))?;
     let story = Story::read(snapshot, entry, &options.goal)?;
-    let facts = memory::latest(memory::resolve(snapshot, memory_at(snapshot, entry)?)?);
+    let head = memory_head(snapshot, &options.target, options.revision.as_deref())?;
+    let facts = memory::latest(memory::resolve(snapshot, head)?);
     let facts: Vec<String> = facts.iter().map(|fact| format!("- {}", fact.sentence())).collect();
     let decisions = decisions(&view, &story)?;
     let name = view.meta()?.name.unwrap_or_else(|| session.clone());
