@@ -208,8 +208,8 @@ fn a_fork_shares_the_path_and_says_where_it_came_from() {
     let told = session::transcript(&*snapshot, &made.session).unwrap();
     assert_eq!(told, [said[0], said[1], own[0]]);
     assert_eq!(desk.transcript(), said, "the parent does not notice");
-    let again = ForkOptions { at: Some("s:main".to_owned()), ..ForkOptions::default() };
-    let made = ops::fork(&desk.repo, &again, &desk.operation("fork s:main")).unwrap();
-    assert_eq!((made.parent.as_str(), made.entry), ("s", said[2]));
+    let again = ForkOptions { at: Some("s:a".to_owned()), ..ForkOptions::default() };
+    let made = ops::fork(&desk.repo, &again, &desk.operation("fork s:a")).unwrap();
+    assert_eq!((made.parent.as_str(), made.entry, made.branch.as_str()), ("s", said[3], "a"));
     assert!(desk.repo.reference(&RefName::head()).unwrap().is_some());
 }
