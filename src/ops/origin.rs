@@ -24,6 +24,11 @@ impl Origin {
             return Ok(Origin { entry: entry.flatten(), branch: active });
         };
         let entry = entry(view.snapshot, &Place::in_session(view.id()), text)?;
+        // `s1:main` in the session s1 is its branch main.
+        let text = match text.split_once(':') {
+            Some((session, rest)) if session == view.id() => rest,
+            _ => text,
+        };
         let ends = text.match_indices('~').chain(text.match_indices("@{")).map(|(at, _)| at);
         let mut ends: Vec<usize> = ends.chain([text.len()]).collect();
         ends.sort_unstable();

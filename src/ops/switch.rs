@@ -251,7 +251,7 @@ pub(super) fn go(
         ("from", Value::from(from.map(str::to_owned))),
         ("to", Value::from(place.unwrap_or(to))),
         ("branch", place.filter(|place| *place != to).map(|_| to.to_owned()).into()),
-        ("phase", is_back.then(|| "backtrack".to_owned()).into()),
+        ("phase", Value::from(if is_back { "backtrack" } else { "switch" })),
         // Where the transcript ends there, it says so itself.
         ("left", left.filter(|left| change.tip() != Some(*left)).into()),
     ];

@@ -235,3 +235,62 @@ fn metadata_is_taken_back_field_by_field() {
     assert_eq!(undo_by(&desk, "other").unwrap().command, "status");
     assert_eq!((meta().status, meta().meta), (None, Value::Null));
 }
+
+/// Does one of many things, if it is allowed, and says whether it moved anything.
+fn step(desk: &Desk, verb: u8, one: u8, other: u8) -> bool {
+    let name = |number: u8| ["main", "a", "b"][usize::from(number % 3)];
+    let back = format!("{}~{}", name(one), other % 3);
+    let before = refs(desk);
+    let (repo, target, operation) = (&desk.repo, desk.on(name(one)), desk.operation("step"));
+    let options = |at: &str| BranchOptions {
+        name: name(other).to_owned(),
+        at: Some(at.to_owned()),
+        ..BranchOptions::default()
+    };
+    let done = match verb {
+        0 => ops::branch(repo, &options(&back), &operation).is_ok(),
+        1 => desk.switch(name(one)).is_ok(),
+        2 => ops::reset(repo, &target, &back, false, &operation).is_ok(),
+        3 => ops::delete_branch(repo, &Target::default(), name(one), &operation).is_ok(),
+        4 => {
+            let (from, to) = (Some(name(one)), name(other));
+            ops::rename_branch(repo, &Target::default(), from, to, &operation).is_ok()
+        }
+        5 => ops::rebase(repo, &target, name(other), &operation).is_ok(),
+        6 => {
+            let other = name(other).to_owned();
+            let options = ops::MergeOptions { target, other, ..Default::default() };
+            ops::merge(repo, &options, &operation).is_ok()
+        }
+        _ => ops::cherry_pick(repo, &target, &[name(other).to_owned()], &operation).is_ok(),
+    };
+    assert!(done || refs(desk) == before, "what is refused changes nothing");
+    refs(desk) != before
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_steps_are_taken_back_and_done_again(
+        steps in proptest::collection::vec((0u8..8, 0u8..3, 0u8..3), 1..16),
+    ) {
+        let desk = Desk::new(&["one", "two", "three", "four"]);
+        let mut states = vec![refs(&desk)];
+        for (verb, one, other) in steps {
+            if step(&desk, verb, one, other) {
+                states.push(refs(&desk));
+            }
+        }
+        let said = desk.transcript();
+        for state in states.iter().rev().skip(1) {
+            back(&desk).unwrap();
+            proptest::prop_assert_eq!(&refs(&desk), state);
+        }
+        for state in &states[1..] {
+            again(&desk).unwrap();
+            proptest::prop_assert_eq!(&refs(&desk), state);
+        }
+        proptest::prop_assert_eq!(desk.transcript(), said);
+    }
+}

@@ -114,9 +114,9 @@ fn the_architect_is_left_for_the_wanderer_and_nothing_is_lost() {
     story.say("future_self", "Welcome back");
 
     let expected = [
-        ["main", "The Architect", ""],
+        ["main", "The Architect", "switch"],
         ["The Architect", "selection", "backtrack"],
-        ["main", "The Wanderer", ""],
+        ["main", "The Wanderer", "switch"],
         ["The Wanderer", "The Architect", "backtrack"],
     ];
     assert_eq!(story.switches(), expected);
