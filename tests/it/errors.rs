@@ -34,7 +34,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 23] = [
+const ERRORS: [(&str, Make, &[&str]); 24] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
