@@ -230,9 +230,7 @@ impl<'a> Resolver<'a> {
         for item in items {
             match item? {
                 (turn, walk::Item::Entry(id)) if turn == number => return Ok(id),
-                (turn, walk::Item::Event(id, event))
-                    if turn == number && event.label != walk::MOVE =>
-                {
+                (turn, walk::Item::Event(id, event)) if turn == number && walk::is_turn(&event) => {
                     return Ok(id);
                 }
                 _ => {}

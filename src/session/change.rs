@@ -269,7 +269,7 @@ impl Change<'_> {
             });
         }
         self.set(&format!("heads/{name}"), record.at.map(RefValue::Id))?;
-        self.record_branch("branch", name, record)
+        self.record_branch(walk::BRANCH, name, record)
     }
 
     /// Records what is known of a branch from now on, in an event.

@@ -16,8 +16,16 @@ use crate::walk::{circle, path, topology};
 /// How far back the begin of a run is looked for step by step.
 const SHORT_RUN: usize = 16;
 
-/// The event that an append elsewhere makes by itself. It is no turn.
+/// The event that an append elsewhere makes by itself.
 pub const MOVE: &str = "move";
+
+/// The event that keeps what is known of a branch.
+pub const BRANCH: &str = "branch";
+
+/// Says whether an event is a turn: moves and new branches are not, nothing was said or left.
+pub fn is_turn(event: &Event) -> bool {
+    ![MOVE, BRANCH].contains(&event.label.as_str())
+}
 
 /// Lists everything a session ever said, oldest first.
 pub fn transcript(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Id>> {
@@ -45,7 +53,7 @@ pub fn run_tips(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Id>> {
     Ok(tips.collect())
 }
 
-/// Counts the turns of a transcript: its entries, and its events without the moves.
+/// Counts the turns of a transcript: its entries, and those events that are.
 pub fn turn_count(snapshot: &dyn Snapshot, session: &str) -> Result<u64> {
     Ok(pieces(snapshot, session)?.iter().map(Piece::turns).sum())
 }
@@ -59,7 +67,7 @@ pub enum Item {
     Event(Id, Event),
 }
 
-/// The things of a transcript and their turns, from 1. A move has the turn of what was before it.
+/// The things of a transcript and their turns, from 1. What is none has the turn before it.
 pub struct Items<'a> {
     snapshot: &'a dyn Snapshot,
     pieces: std::vec::IntoIter<Piece>,
@@ -112,7 +120,7 @@ impl Items<'_> {
                 return Ok(None);
             }
             if let Some(Item::Event(id, event)) = self.refill()? {
-                self.turn += u64::from(event.label != MOVE);
+                self.turn += u64::from(is_turn(&event));
                 return Ok(Some((self.turn, Item::Event(id, event))));
             }
         }
@@ -141,7 +149,7 @@ impl Piece {
     fn turns(&self) -> u64 {
         match self {
             Piece::Run(run) => run.count,
-            Piece::Event(_, event) => u64::from(event.label != MOVE),
+            Piece::Event(_, event) => u64::from(is_turn(event)),
         }
     }
 }

@@ -161,10 +161,8 @@ fn leads(forest: &[(usize, usize)]) -> Vec<String> {
     let mut follows: Vec<bool> = Vec::new();
     for (depth, _) in forest.iter().rev() {
         follows.resize(depth + 1, false);
-        let mut lead = String::new();
-        for level in 1..*depth {
-            lead.push_str(if follows[level] { "│  " } else { "   " });
-        }
+        let above = follows.get(1..*depth).unwrap_or_default().iter();
+        let mut lead: String = above.map(|more| if *more { "│  " } else { "   " }).collect();
         lead.push_str(if follows[*depth] { "├─ " } else { "└─ " });
         follows[*depth] = true;
         leads.push(lead);

@@ -100,7 +100,7 @@ fn print(
         }
         match item {
             _ if turn <= after => continue,
-            Item::Event(_, event) if event.label == walk::MOVE => continue,
+            Item::Event(_, event) if !walk::is_turn(&event) => continue,
             Item::Entry(id) => print_entry(context, reader, turn, id)?,
             Item::Event(id, event) => print_event(context, reader, turn, id, event)?,
         }
