@@ -173,17 +173,36 @@ impl FromStr for Id {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Id> {
-        let prefix = Prefix::from_str(text)?;
-        if prefix.digits != Id::DIGITS {
-            return Err(Error::InvalidName {
-                what: "object id",
-                name: text.to_owned(),
-                why: "expected 64 hex digits",
-            });
+        let invalid = |why| Error::InvalidName { what: "object id", name: text.to_owned(), why };
+        if text.len() != Id::DIGITS {
+            return Err(invalid("expected 64 hex digits"));
         }
-        Ok(prefix.low)
+        let mut bytes = [0u8; Id::BYTES];
+        let mut all = 0;
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let (high, low) = (HEX_VALUES[usize::from(pair[0])], HEX_VALUES[usize::from(pair[1])]);
+            *byte = high << 4 | low & 15;
+            all |= high | low;
+        }
+        match all & NOT_HEX {
+            0 => Ok(Id(bytes)),
+            _ => Err(invalid("expected hex digits only")),
+        }
     }
 }
+
+/// The value of each hex digit, and a bit that no value has for every other byte.
+const HEX_VALUES: [u8; 256] = {
+    let mut values = [NOT_HEX; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+const NOT_HEX: u8 = 0x80;
 
 /// Hashes content that arrives in pieces.
 pub struct IdHasher(blake3::Hasher);
@@ -212,7 +231,6 @@ impl IdHasher {
 pub struct Prefix {
     low: Id,
     high: Id,
-    digits: usize,
 }
 
 impl Prefix {
@@ -245,17 +263,15 @@ impl FromStr for Prefix {
         }
         let (mut low, mut high) = ([0u8; Id::BYTES], [0xffu8; Id::BYTES]);
         for (place, digit) in text.bytes().enumerate() {
-            let value = match digit {
-                b'0'..=b'9' => digit - b'0',
-                b'a'..=b'f' => digit - b'a' + 10,
-                b'A'..=b'F' => digit - b'A' + 10,
-                _ => return Err(invalid("expected hex digits only")),
-            };
+            let value = HEX_VALUES[usize::from(digit)];
+            if value == NOT_HEX {
+                return Err(invalid("expected hex digits only"));
+            }
             let (shift, keep) = if place % 2 == 0 { (4, 0x0f) } else { (0, 0xf0) };
             low[place / 2] |= value << shift;
             high[place / 2] = (high[place / 2] & keep) | (value << shift);
         }
-        Ok(Prefix { low: Id(low), high: Id(high), digits: text.len() })
+        Ok(Prefix { low: Id(low), high: Id(high) })
     }
 }
 
