@@ -24,13 +24,11 @@ const KEPT: &str = "20";
 pub fn run(options: &Options) -> Result<Vec<Section>> {
     let depth = options.count(100_000, 5_000);
     let dir = options.fresh("commands")?;
-    let (long, short) = (dir.join("long"), dir.join("short"));
-    for (store, count) in [(&long, depth), (&short, 10)] {
-        let mut lines = (0..count).map(|number| sample::message(0, number, MESSAGE_BYTES));
-        library::build(store, &mut lines)?;
-    }
-    let reading = reading(options, &long, depth)?;
-    let moving = moving(options, &long, &short, depth)?;
+    let store = dir.join("store");
+    let mut lines = (0..depth).map(|number| sample::message(0, number, MESSAGE_BYTES));
+    library::build(&store, &mut lines)?;
+    let reading = reading(options, &store, depth)?;
+    let moving = moving(options, &store, depth)?;
     Ok(vec![reading, moving, listing(options, &dir.join("many"))?])
 }
 
@@ -54,7 +52,7 @@ fn reading(options: &Options, store: &Path, depth: usize) -> Result<Section> {
     Ok(section)
 }
 
-fn moving(options: &Options, long: &Path, short: &Path, depth: usize) -> Result<Section> {
+fn moving(options: &Options, store: &Path, depth: usize) -> Result<Section> {
     let deep = |verb: &str| format!("{verb}, {depth} deep");
     let flat = |verb: &str| format!("{verb}, 10 deep");
     let verbs = ["switch", "branch", "fork"];
@@ -62,25 +60,32 @@ fn moving(options: &Options, long: &Path, short: &Path, depth: usize) -> Result<
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut section = Section::new("Switch, branch and fork, by depth", "run", &names);
     section.about =
-        "The same command at the end of a long path and of a short one, durably.".into();
-    for store in [long, short] {
-        call(options, store, &["branch", "other"])?;
+        "The same command at the end of a long path and of a short one, in sessions of \
+                     one store, durably."
+            .to_owned();
+    call(options, store, &["new", "--name", "short", "--no-use"])?;
+    for number in 0..10 {
+        let text = format!("message {number}");
+        call(options, store, &["append", "-s", "short", "-m", &text])?;
+    }
+    for session in ["s", "short"] {
+        call(options, store, &["branch", "-s", session, "other"])?;
     }
     let times = options.count(20, 4);
     let mut number = 0;
     section.interleave(options.rounds, &mut |contestant, _| {
-        let store = if contestant % 2 == 0 { long } else { short };
+        let session = if contestant % 2 == 0 { "s" } else { "short" };
         repeat(times, || {
             number += 1;
             let name = format!("b{number}");
             match contestant / 2 {
                 0 => {
-                    let elapsed = call(options, store, &["switch", "other"])?;
-                    call(options, store, &["switch", "main"])?;
+                    let elapsed = call(options, store, &["switch", "-s", session, "other"])?;
+                    call(options, store, &["switch", "-s", session, "main"])?;
                     Ok(elapsed)
                 }
-                1 => call(options, store, &["branch", &name]),
-                _ => call(options, store, &["fork", "--no-use"]),
+                1 => call(options, store, &["branch", "-s", session, &name]),
+                _ => call(options, store, &["fork", "-s", session, "--no-use"]),
             }
         })
     })?;
