@@ -144,6 +144,9 @@ fn a_difference_is_shown_word_by_word() {
     ");
     let json = shown(&sandbox, &ids, &["diff", "main", "approach-b", "--json"]);
     insta::assert_snapshot!(json, @r#"{"v":1,"forkPoint":"<2>","sides":[{"name":"main","entry":"<2>","model":null,"provider":null,"thinking":null,"entries":[]},{"name":"approach-b","entry":"<4>","model":null,"provider":null,"thinking":null,"entries":[{"entry":"<4>","type":"message","role":"assistant","text":"Approach B: Use a Map","config":{}}]}],"messages":[]}"#);
+    let node = sandbox.ok(&["memory", "commit", "-b", "approach-a", "--fact", "cost=high"]);
+    let diff = sandbox.ok(&["diff", "approach-a", "approach-b"]);
+    assert!(diff.ends_with(&format!("\n- memory: node={}", &node[..8])), "{diff}");
     sandbox.fails(2, &["diff", "main"]);
 }
 
