@@ -87,6 +87,8 @@ fn a_merge_keeps_both_versions_of_a_conflict_and_says_so() {
     ids.push(ran.out.trim().to_owned());
     let blame = sandbox.ok(&["memory", "blame", "optimizes", "architect"]);
     assert_eq!(masked(&blame, &ids), "<4~> <2~> optimizes: ambition\n<6~> <1~> optimizes: peace");
+    let known = sandbox.ok(&["context", "--memory", "architect"]);
+    assert!(known.contains("- optimizes: ambition, or peace (in conflict)\n"), "{known}");
     let text = sandbox.ok(&["memory", "blame", "fears wasting time"]);
     assert_eq!(masked(&text, &ids), "<3~> <2~> fears wasting time");
     assert_eq!(sandbox.fails(1, &["memory", "blame", "nothing"]), "");
