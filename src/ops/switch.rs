@@ -245,7 +245,9 @@ pub(super) fn go(
     let next = change.branch(to)?;
     let left = from.map(|branch| change.branch(branch)).transpose()?.flatten();
     let record = change.view().record(to)?;
-    let goes_on = record.is_some_and(|record| record.parent.as_deref() == from);
+    let goes_on = record.is_some_and(|record| {
+        record.parent.as_deref() == from || (record.at.is_some() && record.at == left)
+    });
     let is_back = next != left && !goes_on;
     let fields = [
         ("from", Value::from(from.map(str::to_owned))),

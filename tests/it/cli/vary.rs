@@ -30,6 +30,8 @@ fn an_edit_is_a_branch_beside_the_message() {
     let mut listed: Vec<&str> = listed.lines().map(|line| &line[9..]).collect();
     listed.sort_unstable();
     assert_eq!(listed, ["edit message_edit drei", "edit-2 message_edit tres", "main - three"]);
+    let turns = sandbox.ok(&["transcript", "--from", "5", "--to", "5"]);
+    assert!(turns.contains(" switch from=main to=edit phase=backtrack"), "{turns}");
 }
 
 #[test]
