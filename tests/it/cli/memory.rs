@@ -94,6 +94,12 @@ fn a_merge_keeps_both_versions_of_a_conflict_and_says_so() {
     assert_eq!(sandbox.fails(1, &["memory", "blame", "nothing"]), "");
     let again = sandbox.ok(&["memory", "merge", "-b", "architect", "wanderer", "--json"]);
     assert!(again.contains(r#""result":"up-to-date","facts":0,"conflicts":[]"#), "{again}");
+    let cited = sandbox.ok(&["memory", "resolve", "architect", "--latest", "--json"]);
+    let cited = masked(&cited, &ids);
+    assert!(cited.contains(r#"{"value":"peace","node":"<6>","source":"<1>"}"#), "{cited}");
+    sandbox.ok(&["switch", "-q", "-c", "later"]);
+    let status = masked(&sandbox.ok(&["status", "--json"]), &ids);
+    assert!(status.contains(r#""memory":"<3>""#), "what is known, by whatever way: {status}");
     let forward = sandbox.ok(&["memory", "merge", "architect", "--json"]);
     assert!(masked(&forward, &ids).contains(r#""node":"<7>","result":"forward""#), "{forward}");
     let quiet = sandbox.ok(&["memory", "commit", "--fact", "optimizes=both"]);

@@ -202,7 +202,7 @@ fn nested(
         text.extend(b"\"session\":");
         json::write(&Value::from(meta.sid.as_str()), &mut text);
         text.extend(b",\"header\":");
-        json::write(&super::session::header(snapshot, meta)?, &mut text);
+        json::write(&output::object(super::session::header(snapshot, meta)?), &mut text);
         text.extend(b",\"children\":[");
         let below = next.next().map_or(0, |(depth, _)| *depth);
         if below <= *depth {
