@@ -133,6 +133,16 @@ fn a_comparison_has_the_shape_of_the_document() {
 }
 
 #[test]
+fn a_stream_goes_on_where_nothing_was_said_last() {
+    let (sandbox, _) = approaches();
+    let before = sandbox.ok(&["transcript"]).lines().count();
+    sandbox.ok(&["switch", "-q", "--root"]);
+    sandbox.append("s1", "main", &["again"]);
+    let after = sandbox.ok(&["transcript"]);
+    assert_eq!(after.lines().count(), before + 2, "the switch and one message: {after}");
+}
+
+#[test]
 fn a_difference_is_shown_word_by_word() {
     let (sandbox, ids) = approaches();
     insta::assert_snapshot!(shown(&sandbox, &ids, &["diff", "approach-a", "approach-b"]), @r"
