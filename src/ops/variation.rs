@@ -139,7 +139,7 @@ fn branch_off<'a>(
     change.create_branch(&name, &record)?;
     if !way.stay {
         let active = change.view().active()?;
-        go(&mut change, active.as_deref(), &name, None, &[])?;
+        go(&mut change, active.as_deref(), &name, None)?;
     }
     Ok((change, name))
 }
@@ -180,7 +180,7 @@ fn fork<'a>(
         ("reason", variation.reason.into()),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-    change.noted("fork", &[], Value::map(fields))?;
+    change.noted("fork", Value::map(fields))?;
     if !way.stay {
         change.use_session()?;
     }

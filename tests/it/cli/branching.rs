@@ -140,6 +140,11 @@ fn a_stream_goes_on_where_nothing_was_said_last() {
     sandbox.append("s1", "main", &["again"]);
     let after = sandbox.ok(&["transcript"]);
     assert_eq!(after.lines().count(), before + 2, "the switch and one message: {after}");
+    sandbox.ok(&["switch", "-q", "main"]);
+    sandbox.ok(&["switch", "-q", "--root", "--fact", "a=b"]);
+    sandbox.append("s1", "root-2", &["anew", "and on"]);
+    let anew = sandbox.ok(&["transcript"]);
+    assert_eq!(anew.lines().count(), before + 7, "two switches, a fact, two messages: {anew}");
 }
 
 #[test]
