@@ -12,10 +12,16 @@
 //!   conversation. Events form a chain.
 //! - A **ref** is a name that can be moved: to an object, or to another ref (then it is symbolic).
 //! - A **session** is metadata and refs. It points at a conversation and contains nothing.
-//! - A **branch** is a ref of a session to an entry; a **label** is one that stays.
+//! - A **branch** is a ref of a session to an entry; a **label** is one that stays. A branch's
+//!   [**record**](session::BranchRecord) says what it is for, and why it was made.
 //! - **HEAD** is symbolic: a session's active branch; and for the store, the current session.
 //! - The **transcript** is everything a session ever said, in the order in which it was said. Paths
 //!   fork and move; the transcript never forks and never shrinks.
+//! - A [**context**](session::Context) is what a model is shown at an entry: its path, read by the
+//!   types of the entries.
+//! - The [**memory**](memory) at an entry is what was learned up to there: the facts from the root
+//!   to the nearest node on its path.
+//! - A [**verb**](ops) is what people do: switch, fork, merge, undo. Each is one transaction.
 //! - A [**store**](store::Store) keeps objects and refs. A [**snapshot**](store::Snapshot) is what
 //!   it held at one moment. A [**transaction**](store::Transaction) happens whole or not at all.
 //! - An **operation** is what a command did to refs, kept in a log. Plain appends are not in it.
@@ -33,7 +39,7 @@
 //!                                              ▴               b1       blob: a long string
 //!                                              └ sessions/s1/heads/idea
 //!
-//!   sessions/s1/tip ──▸ the entry written last, on any branch
+//!   sessions/s1/tip ──▸ where the transcript ends, on any branch
 //!   sessions/s1/events ──▸ v2 ──▸ v1                                   events: what happened
 //!   sessions/s1/meta ──▸ the session's metadata
 //! ```
@@ -100,6 +106,52 @@
 //!
 //! assert_eq!(repo.resolve("notes/first")?, id);
 //! assert_eq!(repo.resolve(&id.short(8))?, id);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Sessions and memory
+//!
+//! Going back to where a branch began, with what was learned meanwhile, and what a model then sees:
+//!
+//! ```
+//! use sapwood::ops::{self, BranchOptions, ContextOptions, Goal, SwitchOptions, Target};
+//! use sapwood::session::{self, Draft, View};
+//! use sapwood::store::Operation;
+//! use sapwood::{Durability, Repo, memory};
+//!
+//! # fn main() -> sapwood::Result<()> {
+//! let repo = Repo::in_memory();
+//! let say = |branch: &str, role: &str, text: &str| {
+//!     let pin = session::pin(&repo, Some("s1"), Some(branch), 0, "me")?;
+//!     session::append(&repo, &pin, vec![Draft::message(role, text).body], Durability::Full, 0)
+//! };
+//! let by_me = |command: &str| Operation {
+//!     time: 1_700_000_000_000,
+//!     actor: "me".to_owned(),
+//!     command: command.to_owned(),
+//! };
+//!
+//! say("main", "user", "How do I make lookups fast?")?;
+//! let idea = BranchOptions { name: "idea".to_owned(), ..BranchOptions::default() };
+//! let there = SwitchOptions::to(Target::default(), Goal::New(Box::new(idea)));
+//! ops::switch(&repo, &there, &by_me("switch -c idea"))?;
+//! say("idea", "assistant", "Memoize them.")?;
+//!
+//! let back = SwitchOptions {
+//!     facts: vec![memory::fact_from_text("speed=2x")],
+//!     ..SwitchOptions::to(Target::default(), Goal::Revision("main".to_owned()))
+//! };
+//! ops::switch(&repo, &back, &by_me("switch main --fact speed=2x"))?;
+//!
+//! let snapshot = repo.snapshot()?;
+//! let view = View::of(&*snapshot, "s1")?;
+//! let known = |branch| memory::resolve(&*snapshot, session::memory_of(&view, branch)?);
+//! assert_eq!(known("idea")?[0].sentence(), "speed: 2x");
+//! assert!(known("main")?.is_empty(), "it was learned elsewhere");
+//! let context = ops::context(&*snapshot, &ContextOptions::default())?;
+//! assert_eq!(context.to_markdown(), "## User\n\nHow do I make lookups fast?\n");
+//! assert_eq!(session::transcript(&*snapshot, "s1")?.len(), 3, "nothing is lost");
 //! # Ok(())
 //! # }
 //! ```

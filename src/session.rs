@@ -1,13 +1,14 @@
 //! Sessions: where a conversation is written to, and how it grows.
 //!
 //! A session is its refs: `meta` (its metadata), `HEAD` (symbolic: the active branch),
-//! `heads/<branch>`, `tip` (the latest entry, on whatever branch) and `events` (the latest event).
+//! `heads/<branch>`, `tip` (where the transcript's current run ends) and `events` (the latest
+//! event). `records/<branch>` is the event that says what is known of a branch, and
 //! `memory/<branch>` is a shortcut to what is known at the end of a branch.
 //!
 //! Invariants:
 //! - `tip` and `events` together lead to every entry that was ever appended;
 //! - the entries after the last event up to `tip` are one stretch of one path: the current run.
-//!   An event's first link is the entry that the run after it hangs on.
+//!   An event's link is the entry that the run after it hangs on.
 //!
 //! What people do with sessions, one verb a file, is in `ops`; here is what the verbs share.
 

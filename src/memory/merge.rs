@@ -131,8 +131,7 @@ pub fn merge_into(
 
 /// Reads the versions that a fact in conflict cites; none of any other fact.
 pub(super) fn versions(fact: &Known) -> Vec<Known> {
-    let cited = fact.value.get(CONFLICT).and_then(Value::as_list).unwrap_or_default();
-    let versions = cited.iter().filter_map(|version| {
+    let versions = in_conflict(&fact.value).iter().filter_map(|version| {
         Some(Known {
             value: version.get("value")?.clone(),
             key: fact.key.clone(),
@@ -141,6 +140,15 @@ pub(super) fn versions(fact: &Known) -> Vec<Known> {
         })
     });
     versions.collect()
+}
+
+/// Lists the values that a fact in conflict cites; none of any other fact.
+pub(super) fn alternatives(value: &Value) -> Vec<&Value> {
+    in_conflict(value).iter().filter_map(|version| version.get("value")).collect()
+}
+
+fn in_conflict(value: &Value) -> &[Value] {
+    value.get(CONFLICT).and_then(Value::as_list).unwrap_or_default()
 }
 
 /// Gives the latest fact of each key.

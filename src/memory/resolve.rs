@@ -34,9 +34,16 @@ impl Known {
 
 /// Says a fact, a note or a card on one line.
 pub fn sentence(key: Option<&str>, value: &Value) -> String {
-    let text = match value {
+    let plain = |value: &Value| match value {
         Value::Text(text) => text.replace(['\n', '\r'], " "),
         other => json::to_string(other),
+    };
+    let text = match &merge::alternatives(value)[..] {
+        [] => plain(value),
+        all => {
+            let all: Vec<String> = all.iter().map(|value| plain(value)).collect();
+            format!("{} (in conflict)", all.join(", or "))
+        }
     };
     match key.filter(|_| value.get("key").is_none()) {
         Some(key) => format!("{key}: {text}"),

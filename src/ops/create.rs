@@ -80,7 +80,7 @@ pub fn create(
                 let from = parent.clone().map(Value::from);
                 let fields = [("session", from.unwrap_or(Value::Null)), ("entry", origin.into())];
                 let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-                change.noted("fork", &[], Value::map(fields))?;
+                change.noted("fork", Value::map(fields))?;
                 entry = Some(origin);
             }
             (Begin::Handoff(text), _) => {
@@ -205,7 +205,7 @@ pub fn status(snapshot: &dyn Snapshot, place: &Place) -> Result<Status> {
     let Some(branch) = &status.branch else {
         return Ok(status);
     };
-    status.memory = view.target(&format!("memory/{branch}"))?;
+    status.memory = session::memory_of(&view, branch)?;
     status.end = view.branch(branch)?;
     if let Some(end) = status.end {
         let topology = snapshot.topology(&end)?.ok_or(Error::ObjectMissing { id: end })?;

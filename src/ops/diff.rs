@@ -9,7 +9,7 @@ use crate::object::Entry;
 use crate::ops::part::{fork_point, since};
 use crate::ops::{Target, origin};
 use crate::repo::Place;
-use crate::session::{Message, context, restored_entry};
+use crate::session::{Message, Words, context, restored_entry};
 use crate::store::Snapshot;
 
 /// Texts this much alike are compared word by word; others are shown whole.
@@ -53,7 +53,7 @@ pub struct DiffItem {
     pub label: String,
     /// Who speaks, if it is a message.
     pub role: Option<String>,
-    /// What is said: a message's words or a summary.
+    /// What is said: a message's words, a summary, or other fields.
     pub text: String,
     /// What a change of the configuration sets, field by field.
     pub config: Vec<(String, Value)>,
@@ -108,13 +108,17 @@ fn side(snapshot: &dyn Snapshot, end: Id, point: Option<Id>) -> Result<DiffSide>
 fn item(id: Id, entry: Entry) -> DiffItem {
     let message = Message::read(&entry.label, &entry.body);
     let is_config = entry.label.ends_with("_change");
-    let summary = entry.body.get("summary").and_then(Value::as_text).unwrap_or_default();
+    let words = Words::read(&entry.label, &entry.body).text;
     let config = entry.body.as_map().filter(|_| is_config).unwrap_or_default();
     let config = config.iter().filter(|(key, _)| !matches!(&**key, "type" | "timestamp" | "id"));
     DiffItem {
         id,
         role: message.as_ref().map(|message| message.role.clone()),
-        text: message.map_or_else(|| summary.to_owned(), |message| message.text()),
+        text: match message {
+            Some(message) => message.text(),
+            None if is_config => String::new(),
+            None => words,
+        },
         config: config.cloned().collect(),
         label: entry.label,
     }

@@ -94,7 +94,7 @@ pub fn switch(
         let (branch, is_new) = settle(&mut change, &found, &options.to)?;
         if !stays {
             let place = options.place.as_deref().or(found.label.as_deref());
-            go(&mut change, from.as_deref(), &branch, place, node.as_slice())?;
+            go(&mut change, from.as_deref(), &branch, place)?;
         }
         let entry = change.branch(&branch)?;
         let (session, from) = (session.clone(), from.clone());
@@ -240,12 +240,13 @@ pub(super) fn go(
     from: Option<&str>,
     to: &str,
     place: Option<&str>,
-    links: &[Id],
 ) -> Result<()> {
     let next = change.branch(to)?;
     let left = from.map(|branch| change.branch(branch)).transpose()?.flatten();
     let record = change.view().record(to)?;
-    let goes_on = record.is_some_and(|record| record.parent.as_deref() == from);
+    let goes_on = record.is_some_and(|record| {
+        record.parent.as_deref() == from || (record.at.is_some() && record.at == left)
+    });
     let is_back = next != left && !goes_on;
     let fields = [
         ("from", Value::from(from.map(str::to_owned))),
@@ -257,7 +258,7 @@ pub(super) fn go(
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
     change.use_branch(to)?;
-    change.happened("switch", next, links, Value::map(fields))?;
+    change.happened("switch", next, Value::map(fields))?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::id::Id;
 use crate::object::{Fork, Session};
 use crate::ops::append::add;
 use crate::ops::seen::conflict;
+use crate::ops::switch::go;
 use crate::ops::{Spot, Target};
 use crate::repo::{Place, Repo, resolve};
 use crate::session::{self, BranchRecord, Change, Draft, FIRST_BRANCH, View};
@@ -138,16 +139,7 @@ fn branch_off<'a>(
     change.create_branch(&name, &record)?;
     if !way.stay {
         let active = change.view().active()?;
-        let left = active.as_deref().map(|branch| change.branch(branch)).transpose()?.flatten();
-        let fields = [
-            ("from", Value::from(active)),
-            ("to", name.as_str().into()),
-            ("phase", (left != variation.at).then(|| "backtrack".to_owned()).into()),
-            ("left", left.into()),
-        ];
-        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-        change.use_branch(&name)?;
-        change.happened("switch", variation.at, &[], Value::map(fields))?;
+        go(&mut change, active.as_deref(), &name, None)?;
     }
     Ok((change, name))
 }
@@ -188,7 +180,7 @@ fn fork<'a>(
         ("reason", variation.reason.into()),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-    change.noted("fork", &[], Value::map(fields))?;
+    change.noted("fork", Value::map(fields))?;
     if !way.stay {
         change.use_session()?;
     }

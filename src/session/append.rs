@@ -100,10 +100,8 @@ fn plan(
         refs: vec![update(&pin.head, parent, last), update(&pin.tip, tip, last)],
         operation: None,
     };
-    if let Some(tip) = tip
-        && parent != Some(tip)
-    {
-        let prior = target(snapshot, &pin.events)?;
+    let prior = if parent == tip { None } else { target(snapshot, &pin.events)? };
+    if parent != tip && (tip.is_some() || prior.is_some()) {
         let event = close_run(snapshot, tip, prior, parent, now_ms)?.encode()?;
         let event_id = Some(event.id);
         transaction.refs.push(update(&pin.events, prior, event_id));
@@ -115,24 +113,22 @@ fn plan(
 /// Makes the event that ends the current run and begins the next one after `parent`.
 fn close_run(
     snapshot: &dyn Snapshot,
-    tip: Id,
+    tip: Option<Id>,
     prior: Option<Id>,
     parent: Option<Id>,
     now_ms: i64,
 ) -> Result<Event> {
     let begun = prior.map(|id| read_event(snapshot, &id)).transpose()?;
-    let count = walk::run_count(snapshot, &tip, begun.as_ref())?;
+    let count = |tip: Id| walk::run_count(snapshot, &tip, begun.as_ref());
+    let run = tip.map(|tip| Ok(Run { tip, count: count(tip)? })).transpose()?;
     let place = |id: Option<Id>| id.map_or(Value::Null, |id| Value::Text(id.to_string()));
     Ok(Event {
         label: "move".to_owned(),
         time: now_ms,
         priors: prior.into_iter().collect(),
-        runs: if count == 0 { Vec::new() } else { vec![Run { tip, count }] },
+        runs: run.into_iter().filter(|run| run.count > 0).collect(),
         links: parent.into_iter().collect(),
-        body: Value::Map(vec![
-            ("from".to_owned(), place(Some(tip))),
-            ("to".to_owned(), place(parent)),
-        ]),
+        body: Value::Map(vec![("from".to_owned(), place(tip)), ("to".to_owned(), place(parent))]),
     })
 }
 

@@ -72,6 +72,10 @@ pub fn fields(body: &Value) -> String {
     let texts = shown.map(|(key, value)| match value {
         Value::Text(text) => format!("{key}={text}"),
         Value::Link(id) => format!("{key}={}", id.short(8)),
+        Value::List(items) if items.iter().all(|item| item.as_link().is_some()) => {
+            let ids = items.iter().filter_map(Value::as_link).map(|id| id.short(8));
+            format!("{key}={}", ids.collect::<Vec<_>>().join(","))
+        }
         value => format!("{key}={}", json::to_string(value)),
     });
     texts.collect::<Vec<_>>().join(" ")
@@ -103,5 +107,8 @@ mod tests {
             ("config_change", "model=haiku n=[1]")
         );
         assert_eq!(read("custom", "null").first_line(), "");
+        let id = crate::Id::from_bytes([0xab; 32]);
+        let ids = Value::List(vec![id.into(), id.into()]);
+        assert_eq!(fields(&Value::map([("entries", ids)])), "entries=abababab,abababab");
     }
 }

@@ -20,5 +20,6 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod tour;
 mod verbs;
 mod walks;

@@ -31,10 +31,12 @@ Exit codes: 0 done, 1 no or missing, 2 usage, 3 bad request, 4 lost a race,
 5 lock timeout, 6 corruption, 7 input or output.
 
 Examples:
-  sapwood init
+  sapwood new --name 'fix the parser'
+  sapwood append -m 'Where does it fail?'
   echo '{\"role\":\"user\",\"content\":\"hello\"}' | sapwood append --stdin
-  sapwood rev-list main
-  sapwood cat-file -p main"
+  sapwood switch -c idea
+  sapwood log --graph --all --oneline
+  sapwood context --memory"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

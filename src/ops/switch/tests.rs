@@ -97,6 +97,13 @@ fn switching_moves_head_and_the_transcript_says_so() {
     desk.switch("main").unwrap();
     assert_eq!(desk.events().len(), count, "nothing happened");
     assert_eq!(desk.transcript().len(), 3);
+    desk.switch("a").unwrap();
+    go(&desk, new("b", Some("a~1"))).unwrap();
+    assert_eq!(desk.last_event("phase").as_deref(), Some("backtrack"));
+    desk.say("b", "four");
+    desk.switch("main").unwrap();
+    desk.switch("b").unwrap();
+    assert_eq!(desk.last_event("phase").as_deref(), Some("switch"), "it began where main ends");
 }
 
 #[test]

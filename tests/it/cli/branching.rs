@@ -133,6 +133,21 @@ fn a_comparison_has_the_shape_of_the_document() {
 }
 
 #[test]
+fn a_stream_goes_on_where_nothing_was_said_last() {
+    let (sandbox, _) = approaches();
+    let before = sandbox.ok(&["transcript"]).lines().count();
+    sandbox.ok(&["switch", "-q", "--root"]);
+    sandbox.append("s1", "main", &["again"]);
+    let after = sandbox.ok(&["transcript"]);
+    assert_eq!(after.lines().count(), before + 2, "the switch and one message: {after}");
+    sandbox.ok(&["switch", "-q", "main"]);
+    sandbox.ok(&["switch", "-q", "--root", "--fact", "a=b"]);
+    sandbox.append("s1", "root-2", &["anew", "and on"]);
+    let anew = sandbox.ok(&["transcript"]);
+    assert_eq!(anew.lines().count(), before + 7, "two switches, a fact, two messages: {anew}");
+}
+
+#[test]
 fn a_difference_is_shown_word_by_word() {
     let (sandbox, ids) = approaches();
     insta::assert_snapshot!(shown(&sandbox, &ids, &["diff", "approach-a", "approach-b"]), @r"
@@ -144,6 +159,9 @@ fn a_difference_is_shown_word_by_word() {
     ");
     let json = shown(&sandbox, &ids, &["diff", "main", "approach-b", "--json"]);
     insta::assert_snapshot!(json, @r#"{"v":1,"forkPoint":"<2>","sides":[{"name":"main","entry":"<2>","model":null,"provider":null,"thinking":null,"entries":[]},{"name":"approach-b","entry":"<4>","model":null,"provider":null,"thinking":null,"entries":[{"entry":"<4>","type":"message","role":"assistant","text":"Approach B: Use a Map","config":{}}]}],"messages":[]}"#);
+    let node = sandbox.ok(&["memory", "commit", "-b", "approach-a", "--fact", "cost=high"]);
+    let diff = sandbox.ok(&["diff", "approach-a", "approach-b"]);
+    assert!(diff.ends_with(&format!("\n- memory: node={}", &node[..8])), "{diff}");
     sandbox.fails(2, &["diff", "main"]);
 }
 

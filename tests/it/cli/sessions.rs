@@ -46,7 +46,10 @@ fn a_session_begins_elsewhere_with_its_lineage() {
     assert_eq!(nothing.code, 3);
     let tree = sandbox.ok(&["sessions", "--tree", "--json"]);
     assert_eq!(tree.lines().count(), 1);
-    assert!(tree.starts_with(r#"{"v":1,"session":"s1","header":{"id":"s1","#), "{tree}");
+    assert!(
+        tree.starts_with(r#"{"v":1,"session":"s1","header":{"type":"session","id":"s1","#),
+        "{tree}"
+    );
     assert!(tree.contains(r#""parent_id":"s1","branch_point":1,"#), "{tree}");
     assert!(tree.contains(r#""branch_reason":"handoff""#), "{tree}");
     assert!(tree.ends_with(r#""children":[]}]}]}"#), "{tree}");

@@ -30,6 +30,8 @@ fn an_edit_is_a_branch_beside_the_message() {
     let mut listed: Vec<&str> = listed.lines().map(|line| &line[9..]).collect();
     listed.sort_unstable();
     assert_eq!(listed, ["edit message_edit drei", "edit-2 message_edit tres", "main - three"]);
+    let turns = sandbox.ok(&["transcript", "--from", "5", "--to", "5"]);
+    assert!(turns.contains(" switch from=main to=edit phase=backtrack"), "{turns}");
 }
 
 #[test]
@@ -54,7 +56,7 @@ fn a_fork_is_a_session_with_its_lineage() {
     assert_ne!(id, "s1", "the new session is the current one");
     let entry = sandbox.ok(&["rev-parse", "HEAD"]);
     let expected = format!(
-        r#"{{"v":1,"session":"{id}","branch":"main","parent_id":"s1","branch_point":"{at}","branch_reason":"config_change","branch_metadata":{{"old_model":null,"new_model":"anthropic/claude-haiku-4"}},"entries":["{entry}"],"reply":null}}"#
+        r#"{{"v":1,"session":"{id}","branch":"main","parent_id":"s1","branch_point":3,"branch_entry":"{at}","branch_reason":"config_change","branch_metadata":{{"old_model":null,"new_model":"anthropic/claude-haiku-4"}},"entries":["{entry}"],"reply":null}}"#
     );
     assert_eq!(out, expected);
     let named = ["reconfigure", "--thinking", "high", "--fork", "--as", "second try"];

@@ -11,6 +11,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::{Context, now};
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::render;
 use crate::style;
 use crate::target::Within;
 
@@ -187,7 +188,7 @@ fn record(context: &mut Context, info: &BranchInfo) -> Result<(), Failure> {
         ("at", output::text(known.at)),
         ("reason", known.reason.into()),
         ("description", known.description.into()),
-        ("metadata", known.metadata),
+        ("metadata", render::plain(&known.metadata)),
         ("card", known.card),
         ("memory", output::text(info.memory)),
     ])

@@ -18,6 +18,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::render;
 use crate::style;
 
 /// Commit, resolve, compare and merge what was learned
@@ -78,7 +79,7 @@ fn object(fact: &Known) -> Value {
 fn fields(fact: &Known) -> [(&'static str, Value); 4] {
     [
         ("key", output::text(fact.key.as_ref())),
-        ("value", fact.value.clone()),
+        ("value", render::plain(&fact.value)),
         ("node", fact.node.to_string().into()),
         ("source", output::text(fact.source)),
     ]

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use sapwood::codec::Value;
+use sapwood::id::Id;
 use sapwood::object::Session;
 use sapwood::ops::{self, Moved};
 use sapwood::repo::find_session;
@@ -12,6 +13,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::render;
 use crate::style;
 
 /// Choose, rename, show, remove and restore sessions
@@ -203,7 +205,7 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
             ("session", session.into()),
             ("name", meta.name.into()),
             ("status", meta.status.into()),
-            ("header", header),
+            ("header", output::object(header)),
             ("meta", meta.meta),
             ("branch", status.branch.into()),
             ("entry", output::text(status.end)),
@@ -216,11 +218,7 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
     }
     let title = context.output.paint(style::ID, &session);
     context.output.item(format_args!("session {title}"))?;
-    let named = |value: &Option<String>| value.clone().map(Value::from).unwrap_or(Value::Null);
-    let rows = [("name", named(&meta.name)), ("status", named(&meta.status))];
-    let told = header.as_map().unwrap_or_default().iter();
-    let told = told.filter(|(key, _)| key != "id").map(|(key, value)| (key.as_str(), value));
-    for (key, value) in rows.iter().map(|(key, value)| (*key, value)).chain(told) {
+    for (key, value) in header.iter().filter(|(key, _)| !matches!(*key, "type" | "id")) {
         let text = match value {
             Value::Null => continue,
             Value::Text(text) => text.clone(),
@@ -240,22 +238,34 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-/// Gives a session's header in the words of those who read trees of sessions.
-pub(super) fn header(snapshot: &dyn Snapshot, meta: &Session) -> Result<Value, Failure> {
+/// Gives a session's header, in the words of those who read trees of sessions.
+pub(super) fn header(
+    snapshot: &dyn Snapshot,
+    meta: &Session,
+) -> Result<Vec<(&'static str, Value)>, Failure> {
     let fork = meta.fork.as_ref();
     let entry = fork.and_then(|fork| fork.entry);
-    let point = entry.map(|entry| snapshot.topology(&entry)).transpose()?.flatten();
-    let metadata = fork.map_or(Value::Null, |fork| fork.metadata.clone());
-    Ok(output::object([
+    let metadata = fork.map_or(Value::Null, |fork| render::plain(&fork.metadata));
+    Ok(vec![
+        ("type", "session".into()),
         ("id", meta.sid.as_str().into()),
         ("timestamp", sapwood::time::format(meta.time).into()),
+        ("name", meta.name.clone().into()),
         ("cwd", meta.cwd.clone().into()),
         ("provider", meta.provider.clone().into()),
         ("model", meta.model.clone().into()),
+        ("status", meta.status.clone().into()),
         ("parent_id", output::text(fork.map(|fork| &fork.session))),
-        ("branch_point", point.map_or(Value::Null, |point| output::count(point.depth))),
+        ("branch_point", branch_point(snapshot, entry)?),
         ("branch_entry", output::text(entry)),
         ("branch_reason", output::text(fork.and_then(|fork| fork.reason.as_ref()))),
         ("branch_metadata", metadata),
-    ]))
+        ("meta", meta.meta.clone()),
+    ])
+}
+
+/// Counts the entries before the one at which something began.
+pub(super) fn branch_point(snapshot: &dyn Snapshot, entry: Option<Id>) -> Result<Value, Failure> {
+    let topology = entry.map(|entry| snapshot.topology(&entry)).transpose()?.flatten();
+    Ok(topology.map_or(Value::Null, |topology| output::count(topology.depth)))
 }

@@ -18,6 +18,15 @@ const WORTH_KEEPING: u64 = 500;
 /// How wide a line is.
 const COLUMNS: usize = 80;
 
+/// How wide the column of ids is.
+const SID_WIDTH: usize = 12;
+
+/// How wide one level of a tree is.
+const LEAD_WIDTH: usize = 3;
+
+/// For how many levels of a tree the columns behind it stay in line.
+const LEADS_MAX: usize = 6;
+
 /// List sessions, the latest first
 ///
 /// Of each: id, age, branch, messages, cost, name and first words. A star marks
@@ -69,7 +78,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     for info in &sessions {
         match context.output.json {
             true => shape(context, &view, info)?,
-            false => context.output.item(line(context, &view, info, ""))?,
+            false => context.output.item(line(context, &view, info, "", SID_WIDTH))?,
         }
     }
     Ok(Answer::Yes)
@@ -103,8 +112,8 @@ fn shape(context: &mut Context, view: &View, info: &SessionInfo) -> Result<(), F
     ])
 }
 
-/// Gives a session on one line, behind the branches of a tree.
-fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str) -> String {
+/// Gives a session on one line, behind the branches of a tree; the id and these have a width.
+fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str, width: usize) -> String {
     let output = &context.output;
     let mark = if view.current.as_ref() == Some(&info.meta.sid) { "*" } else { " " };
     let age = age(view.now, info.updated);
@@ -117,9 +126,10 @@ fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str) -> Strin
         (None, words) => words.to_owned(),
     };
     let sid = &info.meta.sid;
-    let used = 2 + lead.chars().count() + sid.chars().count().max(12) + facts.chars().count() + 2;
+    let first = lead.chars().count() + sid.chars().count();
+    let used = 2 + first.max(width) + facts.chars().count() + 2;
     let name = cut(&name, COLUMNS.saturating_sub(used).max(12));
-    let padding = " ".repeat(12usize.saturating_sub(sid.chars().count()));
+    let padding = " ".repeat(width.saturating_sub(first));
     let sid = output.paint(style::ID, sid);
     let text = format!("{mark} {lead}{sid}{padding}{facts}  {name}");
     text.trim_end().to_owned()
@@ -146,9 +156,11 @@ fn age(now: i64, then: i64) -> String {
 
 fn tree(context: &mut Context, view: &View, sessions: &[SessionInfo]) -> Result<Answer, Failure> {
     let forest = ops::session_forest(sessions);
+    let deepest = forest.iter().map(|(depth, _)| *depth).max().unwrap_or_default();
+    let width = SID_WIDTH + LEAD_WIDTH * deepest.min(LEADS_MAX);
     for ((depth, place), lead) in forest.iter().zip(leads(&forest)) {
         let lead = if *depth == 0 { "" } else { &lead };
-        let text = line(context, view, &sessions[*place], lead);
+        let text = line(context, view, &sessions[*place], lead, width);
         context.output.item(text)?;
     }
     Ok(Answer::Yes)
@@ -190,7 +202,7 @@ fn nested(
         text.extend(b"\"session\":");
         json::write(&Value::from(meta.sid.as_str()), &mut text);
         text.extend(b",\"header\":");
-        json::write(&super::session::header(snapshot, meta)?, &mut text);
+        json::write(&output::object(super::session::header(snapshot, meta)?), &mut text);
         text.extend(b",\"children\":[");
         let below = next.next().map_or(0, |(depth, _)| *depth);
         if below <= *depth {

@@ -11,7 +11,7 @@ use sapwood::time;
 
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
-use crate::output;
+use crate::porcelain::session::header;
 use crate::reader::{Names, Reader};
 use crate::render;
 use crate::style;
@@ -192,7 +192,7 @@ fn show_session(
 ) -> Result<(), Failure> {
     repo::restored(&*reader.snapshot, &mut session.meta)?;
     if context.output.json {
-        let mut header = header(&session);
+        let mut header = header(&*reader.snapshot, &session)?;
         header.insert(0, ("kind", "session".into()));
         header.push(("object", id.to_string().into()));
         return context.output.fields(header);
@@ -219,26 +219,6 @@ fn show_session(
         lines.push(("meta", json::to_string(&session.meta)));
     }
     table(context, &lines)
-}
-
-/// Gives the header of a session, as JSON.
-pub(super) fn header(session: &Session) -> Vec<(&'static str, Value)> {
-    let fork = session.fork.as_ref();
-    vec![
-        ("type", "session".into()),
-        ("id", session.sid.as_str().into()),
-        ("timestamp", time::format(session.time).into()),
-        ("name", session.name.clone().into()),
-        ("cwd", session.cwd.clone().into()),
-        ("provider", session.provider.clone().into()),
-        ("model", session.model.clone().into()),
-        ("status", session.status.clone().into()),
-        ("parent_id", fork.map(|fork| fork.session.clone()).into()),
-        ("branch_point", output::text(fork.and_then(|fork| fork.entry))),
-        ("branch_reason", fork.and_then(|fork| fork.reason.clone()).into()),
-        ("branch_metadata", fork.map_or(Value::Null, |fork| fork.metadata.clone())),
-        ("meta", session.meta.clone()),
-    ]
 }
 
 /// Prints an object as JSON, all its fields under `content`.

@@ -10,6 +10,8 @@ use crate::failure::{Answer, Failure};
 use crate::open::{Context, Opened};
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::porcelain::session::branch_point;
+use crate::render;
 use crate::style;
 use crate::target::{Within, WriteTo};
 use crate::with::{Feed, Setting};
@@ -61,9 +63,10 @@ impl Vary {
                 ("session", made.session.into()),
                 ("branch", made.branch.into()),
                 ("parent_id", output::text(made.parent)),
-                ("branch_point", output::text(made.at)),
+                ("branch_point", branch_point(&*opened.repo.snapshot()?, made.at)?),
+                ("branch_entry", output::text(made.at)),
                 ("branch_reason", variation.reason.into()),
-                ("branch_metadata", variation.metadata),
+                ("branch_metadata", render::plain(&variation.metadata)),
                 ("entries", sapwood::codec::Value::List(entries)),
                 ("reply", output::text(reply)),
             ])?;
@@ -121,7 +124,7 @@ pub(super) fn list_siblings(
                 ("branch", sibling.branch.into()),
                 ("entry", output::text(sibling.entry)),
                 ("branch_reason", output::text(sibling.reason)),
-                ("branch_metadata", sibling.metadata),
+                ("branch_metadata", render::plain(&sibling.metadata)),
             ])?;
             continue;
         }

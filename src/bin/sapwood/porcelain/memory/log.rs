@@ -13,6 +13,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::render;
 use crate::style;
 use crate::target::Within;
 
@@ -55,7 +56,7 @@ fn record(context: &mut Context, id: &Id, node: &Node) -> Result<(), Failure> {
     let fact = |fact: &Fact| {
         output::object([
             ("key", output::text(fact.key.as_ref())),
-            ("value", fact.value.clone()),
+            ("value", render::plain(&fact.value)),
             ("source", output::text(fact.source)),
         ])
     };

@@ -9,7 +9,7 @@ use super::{Shape, draw, print_json};
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
-use crate::porcelain::show::header;
+use crate::porcelain::session::header;
 use crate::reader::Reader;
 use crate::style;
 
@@ -20,16 +20,16 @@ pub(super) fn print(context: &mut Context, reader: &Reader) -> Result<Answer, Fa
     let shape = Shape { roots, children: &children, stacks: false };
     context.output.page();
     if context.output.json {
-        print_json(context, &shape, &|place| Ok(value(&nodes[place])))?;
+        print_json(context, &shape, &|place| value(reader, &nodes[place]))?;
     } else {
         draw(context, &shape, &|context, place| line(context, reader, &nodes[place]))?;
     }
     Ok(Answer::Yes)
 }
 
-fn value(node: &SessionNode) -> Value {
-    let session = node.header.sid.as_str();
-    output::object([("session", session.into()), ("header", output::object(header(&node.header)))])
+fn value(reader: &Reader, node: &SessionNode) -> Result<Value, Failure> {
+    let header = output::object(header(&*reader.snapshot, &node.header)?);
+    Ok(output::object([("session", node.header.sid.as_str().into()), ("header", header)]))
 }
 
 /// Writes a session: id, name, model, why it was forked and where, and how long its path is.
