@@ -27,7 +27,7 @@ use crate::session::view::View;
 use crate::store::Snapshot;
 use crate::walk;
 
-pub use tools::{check_answered, unanswered};
+pub use tools::{before_calls, check_answered, unanswered};
 
 /// The types of entries that say which model is in force, or how much it is to think.
 const STATE_LABELS: [&str; 4] =
