@@ -46,6 +46,8 @@ pub struct Context {
     pub thinking: Option<String>,
     /// Calls that nothing answered, in order.
     pub dangling: Vec<Dangling>,
+    /// What the compaction keeps first, if it is not on the path: then nothing before it is shown.
+    pub lost: Option<String>,
 }
 
 /// One message of a context.
@@ -121,6 +123,8 @@ struct Compaction {
     kept: Option<Kept>,
     /// How many were shown before the compaction was met.
     newer: usize,
+    /// What was to be kept first, if it is not on the path.
+    lost: Option<String>,
 }
 
 /// How a compaction names the first entry that it keeps.
@@ -171,13 +175,15 @@ impl<'a> Reader<'a> {
 
     /// Says whether the compaction keeps this entry, and notes when nothing before it is kept.
     fn is_kept(&mut self, id: &Id, depth: u64, body: &Value) -> bool {
-        let Some(Compaction { kept: kept @ Some(_), newer, .. }) = &mut self.compaction else {
+        let Some(Compaction { kept: kept @ Some(_), newer, lost, .. }) = &mut self.compaction
+        else {
             return true;
         };
         match kept {
             Some(Kept::Id(first, _)) if first == id => *kept = None,
-            Some(Kept::Id(_, first_depth)) if depth <= *first_depth => {
+            Some(Kept::Id(first, first_depth)) if depth <= *first_depth => {
                 // The first kept is not on this path, so nothing is.
+                *lost = Some(first.to_string());
                 *kept = None;
                 self.shown.truncate(*newer);
                 return false;
@@ -248,6 +254,7 @@ impl<'a> Reader<'a> {
                         summary: summary.map(|message| shown(id, &entry, message)),
                         kept: self.first_kept(&entry.body)?,
                         newer: self.shown.len(),
+                        lost: None,
                     });
                 }
                 None
@@ -264,22 +271,34 @@ impl<'a> Reader<'a> {
     fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
         let keys = ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
         Ok(match keys.iter().find_map(|key| body.get(key)) {
-            Some(Value::Link(id)) => {
-                let topology = self.snapshot.topology(id)?;
-                topology.map(|found| Kept::Id(*id, found.depth))
+            Some(Value::Link(id)) => self.kept_at(id)?,
+            Some(Value::Text(text)) => {
+                let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();
+                Some(own.unwrap_or_else(|| Kept::Foreign(text.clone())))
             }
-            Some(Value::Text(foreign)) => Some(Kept::Foreign(foreign.clone())),
             _ => None,
         })
     }
 
+    fn kept_at(&self, id: &Id) -> Result<Option<Kept>> {
+        Ok(self.snapshot.topology(id)?.map(|found| Kept::Id(*id, found.depth)))
+    }
+
     fn finish(mut self) -> Context {
-        if let Some(Compaction { kept: Some(_), newer, .. }) = &self.compaction {
-            // The whole path was read, and it was not there.
-            self.shown.truncate(*newer);
+        let mut lost = None;
+        let mut messages = Vec::new();
+        if let Some(cut) = self.compaction {
+            lost = cut.lost;
+            if let Some(kept) = cut.kept {
+                // The whole path was read, and it was not there.
+                self.shown.truncate(cut.newer);
+                lost = Some(match kept {
+                    Kept::Id(id, _) => id.to_string(),
+                    Kept::Foreign(id) => id,
+                });
+            }
+            messages.extend(cut.summary);
         }
-        let mut messages: Vec<Shown> =
-            self.compaction.and_then(|cut| cut.summary).into_iter().collect();
         messages.extend(self.shown.into_iter().rev());
         Context {
             messages,
@@ -287,6 +306,7 @@ impl<'a> Reader<'a> {
             provider: self.provider,
             thinking: self.thinking,
             dangling: Vec::new(),
+            lost,
         }
     }
 }
