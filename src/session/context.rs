@@ -22,16 +22,13 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
-use crate::session::message::{Block, Call, MESSAGE_LABELS, Message};
+use crate::session::message::{Block, Call, Message};
+use crate::session::settings::{Search, Settings, Wanted};
 use crate::session::view::View;
 use crate::store::Snapshot;
 use crate::walk;
 
 pub use tools::{before_calls, check_answered, unanswered};
-
-/// The types of entries that say which model is in force, or how much it is to think.
-const STATE_LABELS: [&str; 4] =
-    ["model_change", "thinking_level_change", "config_change", "compaction"];
 
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,11 +107,7 @@ struct Reader<'a> {
     shown: Vec<Shown>,
     /// The newest compaction, once it is met.
     compaction: Option<Compaction>,
-    model: Option<String>,
-    provider: Option<String>,
-    thinking: Option<String>,
-    /// Whether a compaction told all of the state.
-    is_state_told: bool,
+    settings: Search,
 }
 
 struct Compaction {
@@ -137,15 +130,8 @@ enum Kept {
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
-        Reader {
-            snapshot,
-            shown: Vec::new(),
-            compaction: None,
-            model: None,
-            provider: None,
-            thinking: None,
-            is_state_told: false,
-        }
+        let wanted = Wanted { model: true, thinking: true, ..Wanted::default() };
+        Reader { snapshot, shown: Vec::new(), compaction: None, settings: Search::new(wanted) }
     }
 
     /// Reads one entry, and says whether to go on.
@@ -155,17 +141,12 @@ impl<'a> Reader<'a> {
             None => true,
             Some(cut) => cut.kept.is_some(),
         };
-        if !is_shown && self.is_state_known() {
+        if !is_shown && self.settings.is_over() {
             return Ok(false);
         }
-        let label = &*topology.label;
-        let says_state = STATE_LABELS.contains(&label)
-            || self.model.is_none() && MESSAGE_LABELS.contains(&label);
-        if is_shown || says_state {
+        if is_shown || self.settings.asks(&topology.label) {
             let entry = restored_entry(self.snapshot, &id)?;
-            if !self.is_state_known() {
-                self.learn(&entry);
-            }
+            self.settings.learn(&entry);
             if is_shown && self.is_kept(&id, topology.depth, &entry.body) {
                 self.show(id, entry)?;
             }
@@ -197,50 +178,6 @@ impl<'a> Reader<'a> {
             _ => {}
         }
         true
-    }
-
-    fn is_state_known(&self) -> bool {
-        self.is_state_told || self.model.is_some() && self.thinking.is_some()
-    }
-
-    /// Takes what an entry says of model and thinking, where nothing newer did.
-    fn learn(&mut self, entry: &Entry) {
-        let body = &entry.body;
-        let text = |value: &Value, keys: &[&str]| {
-            let found = keys.iter().find_map(|key| value.get(key)).and_then(Value::as_text);
-            found.map(str::to_owned)
-        };
-        let mut model = text(body, &["model", "modelId"]);
-        let mut provider = text(body, &["provider"]);
-        let mut thinking = text(body, &["thinking", "thinkingLevel"]);
-        match entry.label.as_str() {
-            "model_change" | "thinking_level_change" => {}
-            "config_change" => {
-                let endpoint = body.get("endpoint").unwrap_or(&Value::Null);
-                model = model.or_else(|| text(endpoint, &["model"]));
-                provider = provider.or_else(|| text(endpoint, &["provider"]));
-            }
-            "compaction" => {
-                // It repeats what was in force, so that nothing before it need be read.
-                let state = body.get("state").unwrap_or(&Value::Null);
-                self.is_state_told = !state.is_null();
-                model = text(state, &["model"]);
-                provider = text(state, &["provider"]);
-                thinking = text(state, &["thinking"]);
-            }
-            label => match Message::read(label, body) {
-                Some(message) if message.role == "assistant" => {
-                    (model, provider, thinking) = (message.model, message.provider, None);
-                }
-                _ => return,
-            },
-        }
-        if self.model.is_none() {
-            // A provider may change alone; it then serves the model that was in force.
-            self.provider = self.provider.take().or(provider);
-            self.model = model;
-        }
-        self.thinking = self.thinking.take().or(thinking);
     }
 
     /// Shows an entry as its type demands.
@@ -300,14 +237,8 @@ impl<'a> Reader<'a> {
             messages.extend(cut.summary);
         }
         messages.extend(self.shown.into_iter().rev());
-        Context {
-            messages,
-            model: self.model,
-            provider: self.provider,
-            thinking: self.thinking,
-            dangling: Vec::new(),
-            lost,
-        }
+        let Settings { model, provider, thinking, .. } = self.settings.found;
+        Context { messages, model, provider, thinking, dangling: Vec::new(), lost }
     }
 }
 
