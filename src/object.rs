@@ -26,7 +26,7 @@ use crate::id::{Id, Kind};
 pub use entry::Entry;
 pub use event::{Event, Run};
 pub use node::{Fact, Node};
-pub use session::{BranchRecord, Fork, Session};
+pub use session::{Fork, Session};
 
 /// How many parents an entry or a node, and how many priors an event may have.
 pub const PARENTS_MAX: usize = 65_535;
@@ -223,9 +223,6 @@ fn values(object: &mut Object) -> Vec<&mut Value> {
         Object::Session(session) => {
             let mut values = vec![&mut session.meta];
             values.extend(session.fork.as_mut().map(|fork| &mut fork.metadata));
-            for branch in &mut session.branches {
-                values.extend([&mut branch.metadata, &mut branch.card]);
-            }
             values
         }
     }

@@ -58,7 +58,9 @@ pub use cherry_pick::{PickOutcome, cherry_pick};
 pub use children::children;
 pub use compact::{Compaction, Keep, compact, plan_compact, uncompact};
 pub use compare::{CompareOptions, Comparison, Difference, Metric, Totals, compare};
-pub use context::{ContextOptions, ContextOutcome, Role, RoleMap, context};
+pub use context::{
+    ContextOptions, ContextOutcome, Role, RoleMap, context, messages_to_json, messages_to_markdown,
+};
 pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;

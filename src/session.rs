@@ -31,7 +31,9 @@ use crate::error::{Error, Result};
 pub use crate::walk::transcript;
 pub use append::append;
 pub use change::Change;
-pub use context::{Context, Dangling, Shown, check_answered, context, restored_entry, unanswered};
+pub use context::{
+    Context, Dangling, Shown, before_calls, check_answered, context, restored_entry, unanswered,
+};
 pub use draft::Draft;
 pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};

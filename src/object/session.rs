@@ -29,8 +29,6 @@ pub struct Session {
     pub source: Option<String>,
     /// Where it was forked from, and why.
     pub fork: Option<Fork>,
-    /// What is known of its branches beyond their refs.
-    pub branches: Vec<BranchRecord>,
     /// Everything else that its front end keeps; null if nothing.
     pub meta: Value,
 }
@@ -46,23 +44,6 @@ pub struct Fork {
     pub reason: Option<String>,
     /// Any more; null if nothing.
     pub metadata: Value,
-}
-
-/// What is known of a branch beyond its ref.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BranchRecord {
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    pub description: Option<String>,
-    /// The branch it came from.
-    pub parent: Option<String>,
-    /// Why it was made.
-    pub reason: Option<String>,
-    /// Any more; null if nothing.
-    pub metadata: Value,
-    /// Its card; null if there is none.
-    pub card: Value,
 }
 
 impl Session {
@@ -82,7 +63,6 @@ impl Session {
             dialect: None,
             source: None,
             fork: None,
-            branches: Vec::new(),
             meta: Value::Null,
         }
     }
@@ -107,7 +87,6 @@ impl Session {
             dialect: fields.text_if("dialect")?,
             source: fields.text_if("source")?,
             fork: fields.record_if("fork", Fork::read)?,
-            branches: fields.records("branches", BranchRecord::read)?,
             meta: fields.value("meta")?,
         };
         fields.close()?;
@@ -134,7 +113,6 @@ impl Session {
             .text_if("dialect", &self.dialect)
             .text_if("source", &self.source)
             .record_if("fork", self.fork.as_ref().map(Fork::record))
-            .records("branches", self.branches.iter().map(BranchRecord::record).collect())
             .value("meta", &self.meta)
     }
 }
@@ -155,28 +133,5 @@ impl Fork {
             .link_if("entry", self.entry)
             .text_if("reason", &self.reason)
             .value("metadata", &self.metadata)
-    }
-}
-
-impl BranchRecord {
-    fn read(fields: &mut Fields<'_>) -> Result<BranchRecord> {
-        Ok(BranchRecord {
-            name: fields.text("name")?,
-            description: fields.text_if("description")?,
-            parent: fields.text_if("parent")?,
-            reason: fields.text_if("reason")?,
-            metadata: fields.value("metadata")?,
-            card: fields.value("card")?,
-        })
-    }
-
-    fn record(&self) -> Record<'_> {
-        Record::new()
-            .text("name", &self.name)
-            .text_if("description", &self.description)
-            .text_if("parent", &self.parent)
-            .text_if("reason", &self.reason)
-            .value("metadata", &self.metadata)
-            .value("card", &self.card)
     }
 }

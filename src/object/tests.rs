@@ -66,18 +66,8 @@ fn event() -> impl Strategy<Value = Object> {
 fn session() -> impl Strategy<Value = Object> {
     let fork = (text(), of(arbitrary::id()), of(text()), arbitrary::value())
         .prop_map(|(session, entry, reason, metadata)| Fork { session, entry, reason, metadata });
-    let branch = (text(), of(text()), of(text()), of(text()), arbitrary::value()).prop_map(
-        |(name, description, parent, reason, card)| BranchRecord {
-            name,
-            description,
-            parent,
-            reason,
-            metadata: card.clone(),
-            card,
-        },
-    );
-    let parts = (".{1,9}", any::<i64>(), texts(), of(fork), vec(branch, 0..3), arbitrary::value());
-    parts.prop_map(|(sid, time, texts, fork, branches, meta)| {
+    let parts = (".{1,9}", any::<i64>(), texts(), of(fork), arbitrary::value());
+    parts.prop_map(|(sid, time, texts, fork, meta)| {
         let [name, cwd, provider, model, status, dialect, source] = texts;
         Object::Session(Session {
             sid,
@@ -90,7 +80,6 @@ fn session() -> impl Strategy<Value = Object> {
             dialect,
             source,
             fork,
-            branches,
             meta,
         })
     })

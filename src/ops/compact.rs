@@ -11,7 +11,8 @@ use crate::id::Id;
 use crate::ops::{Seen, Target};
 use crate::repo::{Place, Repo, resolve};
 use crate::session::{
-    Block, Context, Settings, Shown, Usage, Wanted, context, restored_entry, settings, unanswered,
+    Block, Context, Settings, Shown, Usage, Wanted, before_calls, context, restored_entry,
+    settings, unanswered,
 };
 use crate::store::{Durability, Operation, Snapshot};
 use crate::walk;
@@ -145,27 +146,6 @@ fn find_cut(
     Ok(cut.unwrap_or(messages.len()))
 }
 
-/// Moves a cut back until no call lies before it whose result lies behind it.
-fn before_calls(messages: &[Shown], mut cut: usize) -> usize {
-    loop {
-        let kept = &messages[cut..];
-        let calls: HashSet<&str> =
-            kept.iter().flat_map(|shown| shown.message.calls()).map(|call| &*call.id).collect();
-        let answers = kept.iter().flat_map(|shown| shown.message.answers());
-        let torn: HashSet<&str> = answers
-            .map(|answer| answer.call.as_str())
-            .filter(|call| !calls.contains(call))
-            .collect();
-        let earlier = messages[..cut]
-            .iter()
-            .rposition(|shown| shown.message.calls().any(|call| torn.contains(&*call.id)));
-        match earlier {
-            Some(place) => cut = place,
-            None => return cut,
-        }
-    }
-}
-
 /// Counts the tokens of a context: what the last answer says of it, or by the characters.
 fn tokens(messages: &[Shown]) -> i64 {
     if let Some(told) = messages.iter().rev().find_map(|shown| told(&shown.message.usage)) {
@@ -202,4 +182,25 @@ fn is_compacted(snapshot: &dyn Snapshot, end: Id) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::desk::Desk;
+
+    #[test]
+    fn a_call_stays_with_its_result_though_its_id_comes_again() {
+        let desk = Desk::new(&["one"]);
+        let call = r#"{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f"}}]}"#;
+        let result = r#"{"role":"tool","tool_call_id":"1","content":"x"}"#;
+        let ids = [call, result, call, result].map(|body| desk.put("main", body));
+        let snapshot = desk.repo.snapshot().unwrap();
+        let first_kept = |count| {
+            let plan = plan_compact(&*snapshot, &Target::default(), &Keep::Last(count)).unwrap();
+            plan.first_kept.unwrap()
+        };
+        let kept = [1, 2, 3, 4].map(first_kept);
+        assert_eq!(kept, [ids[2], ids[2], ids[0], ids[0]]);
+    }
 }

@@ -18,6 +18,8 @@ use crate::repo::{Place, resolve};
 use crate::session::{self, Context};
 use crate::store::Snapshot;
 
+pub use json::messages_to_json;
+pub use markdown::messages_to_markdown;
 pub use roles::{Role, RoleMap};
 
 /// Which context, and what goes into it.

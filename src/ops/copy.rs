@@ -1,14 +1,16 @@
 //! Copying entries to the end of a branch: what rebase and cherry-pick share.
 //!
 //! A copy has the content, type and time of its original. What it links among the copied is the
-//! copy; a memory commit follows what is known where it lands.
+//! copy; a memory commit follows what is known where it lands, and memory that came from elsewhere
+//! brings what it changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::codec::Value;
+use crate::codec::{Value, json};
 use crate::error::Result;
 use crate::id::{Id, Kind};
-use crate::object::{Entry, Object};
+use crate::memory::{self, Known};
+use crate::object::{Entry, Fact, Node, Object};
 use crate::ops::part::{depth, fork_point, since};
 use crate::repo::{read_entry, read_node};
 use crate::session::{self, Change, MEMORY_LABEL};
@@ -28,11 +30,14 @@ pub(super) struct Copier<'a> {
     /// Whether copies name their originals.
     names_origin: bool,
     copies: HashMap<Id, Id>,
+    /// Nodes and their copies.
+    nodes: HashMap<Id, Id>,
 }
 
 impl<'a> Copier<'a> {
     pub(super) fn new(branch: &'a str, end: Option<Id>, names_origin: bool) -> Copier<'a> {
-        Copier { branch, end, names_origin, copies: HashMap::new() }
+        let (copies, nodes) = (HashMap::new(), HashMap::new());
+        Copier { branch, end, names_origin, copies, nodes }
     }
 
     /// Copies an entry to the end of the branch, and gives the copy's id.
@@ -48,7 +53,7 @@ impl<'a> Copier<'a> {
             put(&mut body, ORIGIN, Value::Link(id));
         }
         let node = match original.label == MEMORY_LABEL {
-            true => self.copy_node(change, &mut body)?,
+            true => self.copy_node(change, &original, &mut body)?,
             false => None,
         };
         let raw = original.raw.filter(|_| body == original.body);
@@ -100,26 +105,65 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// Makes a node like the linked one after what is known at the end of the branch.
-    fn copy_node(&self, change: &mut Change<'_>, body: &mut Value) -> Result<Option<Id>> {
+    /// Makes what the linked node is to its path known at the end of the branch.
+    fn copy_node(
+        &mut self,
+        change: &mut Change<'_>,
+        original: &Entry,
+        body: &mut Value,
+    ) -> Result<Option<Id>> {
         let snapshot = change.view().snapshot;
-        let Some(id) = body.get("node").and_then(Value::as_link) else {
+        let Some(id) = original.body.get("node").and_then(Value::as_link) else {
             return Ok(None);
         };
         if snapshot.kinds(&[id])?[0] != Some(Kind::Node) {
             return Ok(None);
         }
-        let mut node = read_node(snapshot, &id)?;
-        node.parents = session::known(change, self.branch)?.into_iter().collect();
+        let before = match original.parents.first() {
+            Some(parent) => session::memory_at(snapshot, *parent)?,
+            None => None,
+        };
+        let known = session::known(change, self.branch)?;
+        let node = read_node(snapshot, &id)?;
+        let follows = node.parents.first().copied() == before;
+        let copy = match (follows, known) {
+            (false, None) => id,
+            (false, Some(known)) if Some(known) == before => id,
+            (false, Some(known)) => {
+                let facts = learned(snapshot, before, id)?;
+                let parents = vec![known, id];
+                self.put_node(change, Node { parents, facts, notes: Vec::new(), ..node })?
+            }
+            (true, known) => {
+                let others = node.parents.iter().skip(1);
+                let others = others.map(|parent| *self.nodes.get(parent).unwrap_or(parent));
+                let parents = known.into_iter().chain(others).collect();
+                self.put_node(change, Node { parents, ..node })?
+            }
+        };
+        self.nodes.insert(id, copy);
+        put(body, "node", Value::Link(copy));
+        Ok(Some(copy))
+    }
+
+    fn put_node(&self, change: &mut Change<'_>, mut node: Node) -> Result<Id> {
         node.branch = self.branch.to_owned();
         for fact in &mut node.facts {
             let source = fact.source.map(|source| *self.copies.get(&source).unwrap_or(&source));
             fact.source = source;
         }
-        let copy = change.put(Object::Node(node))?;
-        put(body, "node", Value::Link(copy));
-        Ok(Some(copy))
+        change.put(Object::Node(node))
     }
+}
+
+/// Lists what is known at a node and was not known before.
+fn learned(snapshot: &dyn Snapshot, before: Option<Id>, node: Id) -> Result<Vec<Fact>> {
+    let told = |fact: &Known| (fact.key.clone(), json::to_string(&fact.value));
+    let before = memory::latest(memory::resolve(snapshot, before)?);
+    let before: HashSet<_> = before.iter().map(told).collect();
+    let facts = memory::latest(memory::resolve(snapshot, Some(node))?).into_iter();
+    let new = facts.filter(|fact| !before.contains(&told(fact)));
+    Ok(new.map(|fact| Fact { value: fact.value, key: fact.key, source: fact.source }).collect())
 }
 
 /// Sets a field of a body.

@@ -157,7 +157,6 @@ fn metadata(options: &CreateOptions, sid: &str, fork: Option<Fork>, time: i64) -
         dialect: None,
         source: None,
         fork,
-        branches: Vec::new(),
         meta: options.meta.clone().unwrap_or(Value::Null),
     }
 }

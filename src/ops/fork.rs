@@ -125,7 +125,6 @@ fn metadata(
             reason: options.reason.clone(),
             metadata: options.metadata.clone().unwrap_or(Value::Null),
         }),
-        branches: Vec::new(),
         meta: Value::Null,
     })
 }

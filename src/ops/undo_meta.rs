@@ -13,7 +13,6 @@ pub(super) fn apply(meta: &mut Session, from: &Session, to: &Session) -> bool {
         && field(&mut meta.dialect, &from.dialect, &to.dialect)
         && field(&mut meta.source, &from.source, &to.source)
         && field(&mut meta.fork, &from.fork, &to.fork)
-        && field(&mut meta.branches, &from.branches, &to.branches)
         && pairs(&mut meta.meta, &from.meta, &to.meta)
 }
 

@@ -22,16 +22,13 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
-use crate::session::message::{Block, Call, MESSAGE_LABELS, Message};
+use crate::session::message::{Block, Call, Message};
+use crate::session::settings::{Search, Settings, Wanted};
 use crate::session::view::View;
 use crate::store::Snapshot;
 use crate::walk;
 
-pub use tools::{check_answered, unanswered};
-
-/// The types of entries that say which model is in force, or how much it is to think.
-const STATE_LABELS: [&str; 4] =
-    ["model_change", "thinking_level_change", "config_change", "compaction"];
+pub use tools::{before_calls, check_answered, unanswered};
 
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +43,8 @@ pub struct Context {
     pub thinking: Option<String>,
     /// Calls that nothing answered, in order.
     pub dangling: Vec<Dangling>,
+    /// What the compaction keeps first, if it is not on the path: then nothing before it is shown.
+    pub lost: Option<String>,
 }
 
 /// One message of a context.
@@ -108,11 +107,7 @@ struct Reader<'a> {
     shown: Vec<Shown>,
     /// The newest compaction, once it is met.
     compaction: Option<Compaction>,
-    model: Option<String>,
-    provider: Option<String>,
-    thinking: Option<String>,
-    /// Whether a compaction told all of the state.
-    is_state_told: bool,
+    settings: Search,
 }
 
 struct Compaction {
@@ -121,6 +116,8 @@ struct Compaction {
     kept: Option<Kept>,
     /// How many were shown before the compaction was met.
     newer: usize,
+    /// What was to be kept first, if it is not on the path.
+    lost: Option<String>,
 }
 
 /// How a compaction names the first entry that it keeps.
@@ -133,15 +130,8 @@ enum Kept {
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
-        Reader {
-            snapshot,
-            shown: Vec::new(),
-            compaction: None,
-            model: None,
-            provider: None,
-            thinking: None,
-            is_state_told: false,
-        }
+        let wanted = Wanted { model: true, thinking: true, ..Wanted::default() };
+        Reader { snapshot, shown: Vec::new(), compaction: None, settings: Search::new(wanted) }
     }
 
     /// Reads one entry, and says whether to go on.
@@ -151,17 +141,12 @@ impl<'a> Reader<'a> {
             None => true,
             Some(cut) => cut.kept.is_some(),
         };
-        if !is_shown && self.is_state_known() {
+        if !is_shown && self.settings.is_over() {
             return Ok(false);
         }
-        let label = &*topology.label;
-        let says_state = STATE_LABELS.contains(&label)
-            || self.model.is_none() && MESSAGE_LABELS.contains(&label);
-        if is_shown || says_state {
+        if is_shown || self.settings.asks(&topology.label) {
             let entry = restored_entry(self.snapshot, &id)?;
-            if !self.is_state_known() {
-                self.learn(&entry);
-            }
+            self.settings.learn(&entry);
             if is_shown && self.is_kept(&id, topology.depth, &entry.body) {
                 self.show(id, entry)?;
             }
@@ -171,13 +156,15 @@ impl<'a> Reader<'a> {
 
     /// Says whether the compaction keeps this entry, and notes when nothing before it is kept.
     fn is_kept(&mut self, id: &Id, depth: u64, body: &Value) -> bool {
-        let Some(Compaction { kept: kept @ Some(_), newer, .. }) = &mut self.compaction else {
+        let Some(Compaction { kept: kept @ Some(_), newer, lost, .. }) = &mut self.compaction
+        else {
             return true;
         };
         match kept {
             Some(Kept::Id(first, _)) if first == id => *kept = None,
-            Some(Kept::Id(_, first_depth)) if depth <= *first_depth => {
+            Some(Kept::Id(first, first_depth)) if depth <= *first_depth => {
                 // The first kept is not on this path, so nothing is.
+                *lost = Some(first.to_string());
                 *kept = None;
                 self.shown.truncate(*newer);
                 return false;
@@ -193,50 +180,6 @@ impl<'a> Reader<'a> {
         true
     }
 
-    fn is_state_known(&self) -> bool {
-        self.is_state_told || self.model.is_some() && self.thinking.is_some()
-    }
-
-    /// Takes what an entry says of model and thinking, where nothing newer did.
-    fn learn(&mut self, entry: &Entry) {
-        let body = &entry.body;
-        let text = |value: &Value, keys: &[&str]| {
-            let found = keys.iter().find_map(|key| value.get(key)).and_then(Value::as_text);
-            found.map(str::to_owned)
-        };
-        let mut model = text(body, &["model", "modelId"]);
-        let mut provider = text(body, &["provider"]);
-        let mut thinking = text(body, &["thinking", "thinkingLevel"]);
-        match entry.label.as_str() {
-            "model_change" | "thinking_level_change" => {}
-            "config_change" => {
-                let endpoint = body.get("endpoint").unwrap_or(&Value::Null);
-                model = model.or_else(|| text(endpoint, &["model"]));
-                provider = provider.or_else(|| text(endpoint, &["provider"]));
-            }
-            "compaction" => {
-                // It repeats what was in force, so that nothing before it need be read.
-                let state = body.get("state").unwrap_or(&Value::Null);
-                self.is_state_told = !state.is_null();
-                model = text(state, &["model"]);
-                provider = text(state, &["provider"]);
-                thinking = text(state, &["thinking"]);
-            }
-            label => match Message::read(label, body) {
-                Some(message) if message.role == "assistant" => {
-                    (model, provider, thinking) = (message.model, message.provider, None);
-                }
-                _ => return,
-            },
-        }
-        if self.model.is_none() {
-            // A provider may change alone; it then serves the model that was in force.
-            self.provider = self.provider.take().or(provider);
-            self.model = model;
-        }
-        self.thinking = self.thinking.take().or(thinking);
-    }
-
     /// Shows an entry as its type demands.
     fn show(&mut self, id: Id, entry: Entry) -> Result<()> {
         let said = |key: &str| entry.body.get(key).and_then(Value::as_text).unwrap_or_default();
@@ -248,6 +191,7 @@ impl<'a> Reader<'a> {
                         summary: summary.map(|message| shown(id, &entry, message)),
                         kept: self.first_kept(&entry.body)?,
                         newer: self.shown.len(),
+                        lost: None,
                     });
                 }
                 None
@@ -264,30 +208,37 @@ impl<'a> Reader<'a> {
     fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
         let keys = ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
         Ok(match keys.iter().find_map(|key| body.get(key)) {
-            Some(Value::Link(id)) => {
-                let topology = self.snapshot.topology(id)?;
-                topology.map(|found| Kept::Id(*id, found.depth))
+            Some(Value::Link(id)) => self.kept_at(id)?,
+            Some(Value::Text(text)) => {
+                let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();
+                Some(own.unwrap_or_else(|| Kept::Foreign(text.clone())))
             }
-            Some(Value::Text(foreign)) => Some(Kept::Foreign(foreign.clone())),
             _ => None,
         })
     }
 
+    fn kept_at(&self, id: &Id) -> Result<Option<Kept>> {
+        Ok(self.snapshot.topology(id)?.map(|found| Kept::Id(*id, found.depth)))
+    }
+
     fn finish(mut self) -> Context {
-        if let Some(Compaction { kept: Some(_), newer, .. }) = &self.compaction {
-            // The whole path was read, and it was not there.
-            self.shown.truncate(*newer);
+        let mut lost = None;
+        let mut messages = Vec::new();
+        if let Some(cut) = self.compaction {
+            lost = cut.lost;
+            if let Some(kept) = cut.kept {
+                // The whole path was read, and it was not there.
+                self.shown.truncate(cut.newer);
+                lost = Some(match kept {
+                    Kept::Id(id, _) => id.to_string(),
+                    Kept::Foreign(id) => id,
+                });
+            }
+            messages.extend(cut.summary);
         }
-        let mut messages: Vec<Shown> =
-            self.compaction.and_then(|cut| cut.summary).into_iter().collect();
         messages.extend(self.shown.into_iter().rev());
-        Context {
-            messages,
-            model: self.model,
-            provider: self.provider,
-            thinking: self.thinking,
-            dangling: Vec::new(),
-        }
+        let Settings { model, provider, thinking, .. } = self.settings.found;
+        Context { messages, model, provider, thinking, dangling: Vec::new(), lost }
     }
 }
 

@@ -24,7 +24,7 @@ const MESSAGES_ASKED_MAX: usize = 256;
 pub struct Settings {
     /// The model.
     pub model: Option<String>,
-    /// Who serves it; said where the model is said.
+    /// Who serves it.
     pub provider: Option<String>,
     /// How much it is to think.
     pub thinking: Option<String>,
@@ -72,8 +72,10 @@ impl Settings {
 
     /// Takes what something older says, where nothing newer said it.
     fn fill(&mut self, older: Settings) {
-        if self.model.is_none() && older.model.is_some() {
-            (self.model, self.provider) = (older.model, older.provider);
+        if self.model.is_none() {
+            // A provider may change alone; it then serves the model that was in force.
+            self.provider = self.provider.take().or(older.provider);
+            self.model = older.model;
         }
         self.thinking = self.thinking.take().or(older.thinking);
         self.tools = self.tools.take().or(older.tools);
@@ -123,31 +125,62 @@ impl Wanted {
     }
 }
 
+/// A search from an entry backwards: the newest word counts.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    pub(super) found: Settings,
+    wanted: Wanted,
+    /// How many messages were asked.
+    asked: usize,
+}
+
+impl Search {
+    pub(super) fn new(wanted: Wanted) -> Search {
+        Search { wanted, ..Search::default() }
+    }
+
+    /// Says whether an entry of this type is to be read, which then counts as asked.
+    pub(super) fn asks(&mut self, label: &str) -> bool {
+        let can_ask = self.wanted.model && self.asked < MESSAGES_ASKED_MAX;
+        let speaks = can_ask && MESSAGE_LABELS.contains(&label);
+        self.asked += usize::from(speaks);
+        !self.is_over() && (speaks || STATE_LABELS.contains(&label))
+    }
+
+    /// Takes what the next older entry says.
+    pub(super) fn learn(&mut self, entry: &Entry) {
+        if self.is_over() {
+            return;
+        }
+        self.found.fill(Settings::said(entry));
+        self.wanted = self.wanted.without(&self.found);
+        let state = entry.body.get("state").filter(|state| !state.is_null());
+        if entry.label == "compaction" && state.is_some() {
+            // It has what was known before it.
+            (self.wanted.model, self.wanted.thinking) = (false, false);
+        }
+    }
+
+    /// Says whether all is known that is wanted.
+    pub(super) fn is_over(&self) -> bool {
+        self.wanted == Wanted::default()
+    }
+}
+
 /// Finds what is set at an entry. The walk ends where all that is wanted is known.
-pub fn settings(snapshot: &dyn Snapshot, at: Id, mut wanted: Wanted) -> Result<Settings> {
-    let mut settings = Settings::default();
-    let mut asked = 0;
+pub fn settings(snapshot: &dyn Snapshot, at: Id, wanted: Wanted) -> Result<Settings> {
+    let mut search = Search::new(wanted);
     for id in walk::path(snapshot, at) {
         let id = id?;
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        let label = &*topology.label;
-        let can_ask = wanted.model && asked < MESSAGES_ASKED_MAX;
-        let speaks = can_ask && MESSAGE_LABELS.contains(&label);
-        asked += usize::from(speaks);
-        if speaks || STATE_LABELS.contains(&label) {
-            let entry = restored_entry(snapshot, &id)?;
-            settings.fill(Settings::said(&entry));
-            wanted = wanted.without(&settings);
-            if label == "compaction" && entry.body.get("state").is_some() {
-                // It has what was known before it.
-                (wanted.model, wanted.thinking) = (false, false);
-            }
+        if search.asks(&topology.label) {
+            search.learn(&restored_entry(snapshot, &id)?);
         }
-        if wanted == Wanted::default() {
+        if search.is_over() {
             break;
         }
     }
-    Ok(settings)
+    Ok(search.found)
 }
 
 fn text(value: &Value, keys: &[&str]) -> Option<String> {
@@ -192,6 +225,8 @@ mod tests {
         assert_eq!(found.tools, Some(vec![Value::from("ls")].into()));
         assert_eq!(found.environment, Some("coding".into()));
         assert_eq!(at_end(&lines[..2], ALL).full_model().as_deref(), Some("p/a"));
+        let alone = [lines[0], r#"{"type":"config_change","provider":"q"}"#];
+        assert_eq!(at_end(&alone, ALL).full_model().as_deref(), Some("q/a"));
         let none = at_end(&lines, Wanted { thinking: true, ..Wanted::default() });
         assert_eq!(none.model, None, "nobody asked");
     }

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sapwood::codec::{DEPTH_MAX, LINK_BYTES_MIN, Value, json};
 use sapwood::id::{Id, Kind};
-use sapwood::object::{
-    BranchRecord, Entry, Event, Fact, Fork, NewObject, Node, Object, Run, Session, lift,
-};
+use sapwood::object::{Entry, Event, Fact, Fork, NewObject, Node, Object, Run, Session, lift};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/objects")
@@ -142,14 +140,6 @@ fn session() -> Session {
             reason: text("another way"),
             metadata: Value::List(vec![Value::Link(id(0xbb))]),
         }),
-        branches: vec![BranchRecord {
-            name: "main".to_owned(),
-            description: text("where it began"),
-            parent: None,
-            reason: None,
-            metadata: Value::Null,
-            card: body(r#"{"goal":"a green build"}"#),
-        }],
         meta: body(r#"{"theme":"dark"}"#),
     }
 }
@@ -164,7 +154,6 @@ fn objects() -> Vec<(&'static str, Object)> {
         dialect: None,
         source: None,
         fork: None,
-        branches: vec![],
         meta: Value::Null,
         ..session()
     };

@@ -32,7 +32,6 @@ pub(crate) mod retry;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod show;
-pub(crate) mod spoken;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod switch;

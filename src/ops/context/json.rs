@@ -2,7 +2,7 @@
 
 use crate::codec::Value;
 use crate::memory::Known;
-use crate::ops::context::ContextOutcome;
+use crate::ops::context::{ContextOutcome, RoleMap};
 use crate::session::{Block, Dangling, Message, Shown};
 
 /// Gives the fields of a context.
@@ -34,14 +34,24 @@ fn fact(fact: &Known) -> Value {
 }
 
 fn message(outcome: &ContextOutcome, shown: &Shown) -> Value {
-    let role = outcome.roles.mapped(&shown.message.role);
+    let [role, content] = message_fields(&shown.message, &outcome.roles);
     Value::map([
         ("id", Value::from(shown.entry.to_string())),
         ("type", shown.label.as_str().into()),
-        ("role", role.map_or(shown.message.role.as_str(), |role| role.name()).into()),
-        ("content", content(&shown.message)),
+        role,
+        content,
         ("timestamp", shown.time.into()),
     ])
+}
+
+/// Gives messages as JSON: who says what.
+pub fn messages_to_json(messages: &[Message], roles: &RoleMap) -> Value {
+    let messages = messages.iter().map(|message| Value::map(message_fields(message, roles)));
+    Value::List(messages.collect())
+}
+
+fn message_fields(message: &Message, roles: &RoleMap) -> [(&'static str, Value); 2] {
+    [("role", roles.name(&message.role).into()), ("content", content(message))]
 }
 
 /// Gives what is said: one text as a string, anything else as blocks.

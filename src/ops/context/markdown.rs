@@ -1,7 +1,7 @@
 //! A context for people, and for programs that take text.
 
 use crate::codec::{Value, json};
-use crate::ops::context::ContextOutcome;
+use crate::ops::context::{ContextOutcome, RoleMap};
 use crate::session::{Block, Message, Shown};
 
 /// The types of entries that sum up what is not shown.
@@ -13,20 +13,29 @@ pub(super) fn write(outcome: &ContextOutcome) -> String {
     if let Some(known) = outcome.known() {
         sections.push(format!("## Memory\n\n{known}\n"));
     }
-    for shown in &outcome.context.messages {
-        sections.push(format!("## {}\n\n{}", heading(outcome, shown), said(&shown.message)));
+    for Shown { label, message, .. } in &outcome.context.messages {
+        sections.push(match SUMMARY_LABELS.contains(&label.as_str()) {
+            true => format!("## Summary\n\n{}", said(message)),
+            false => section(message, &outcome.roles),
+        });
     }
     sections.join("\n")
 }
 
-fn heading(outcome: &ContextOutcome, shown: &Shown) -> String {
-    if SUMMARY_LABELS.contains(&shown.label.as_str()) {
-        return "Summary".to_owned();
-    }
-    let role = match outcome.roles.mapped(&shown.message.role) {
+/// Writes messages as Markdown, each under who speaks.
+pub fn messages_to_markdown(messages: &[Message], roles: &RoleMap) -> String {
+    messages.iter().map(|message| section(message, roles)).collect::<Vec<_>>().join("\n")
+}
+
+fn section(message: &Message, roles: &RoleMap) -> String {
+    format!("## {}\n\n{}", heading(message, roles), said(message))
+}
+
+fn heading(message: &Message, roles: &RoleMap) -> String {
+    let role = match roles.mapped(&message.role) {
         Some(role) => role.name(),
-        None if shown.message.answers().next().is_some() => "tool",
-        None => &shown.message.role,
+        None if message.answers().next().is_some() => "tool",
+        None => &message.role,
     };
     let mut letters = role.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -34,7 +43,7 @@ fn heading(outcome: &ContextOutcome, shown: &Shown) -> String {
 }
 
 /// Writes what a message says, each block a paragraph.
-pub(crate) fn said(message: &Message) -> String {
+fn said(message: &Message) -> String {
     let mut text = String::new();
     for block in &message.blocks {
         let part = match block {

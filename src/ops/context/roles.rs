@@ -29,12 +29,19 @@ impl RoleMap {
         let fault = |why| Error::InvalidName { what: "role", name: text.to_owned(), why };
         let (role, known) =
             text.split_once('=').ok_or_else(|| fault("expected ROLE=user or the like"))?;
-        let known = match known {
-            "system" => Role::System,
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            _ => return Err(fault("models know user, assistant and system")),
-        };
+        self.map(role, known)
+    }
+
+    /// Says what a role stands for.
+    pub fn map(&mut self, role: &str, known: &str) -> Result<()> {
+        let known = [Role::System, Role::User, Role::Assistant]
+            .into_iter()
+            .find(|role| role.name() == known)
+            .ok_or_else(|| Error::InvalidName {
+                what: "role",
+                name: format!("{role}={known}"),
+                why: "models know user, assistant and system",
+            })?;
         self.roles.insert(role.to_owned(), known);
         Ok(())
     }
@@ -42,6 +49,11 @@ impl RoleMap {
     /// Gives what a role was mapped to, if it was.
     pub fn mapped(&self, role: &str) -> Option<Role> {
         self.roles.get(role).copied()
+    }
+
+    /// Gives the word for what a role was mapped to, else the role.
+    pub fn name<'a>(&self, role: &'a str) -> &'a str {
+        self.mapped(role).map_or(role, |mapped| mapped.name())
     }
 
     /// Gives what a role stands for, and whether its name must be told.

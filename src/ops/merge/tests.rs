@@ -90,6 +90,58 @@ fn a_rebase_copies_what_is_new_and_compactions_follow() {
     assert_eq!((behind.copies.len(), behind.now), (0, outcome.now));
 }
 
+/// Gives what is known on a branch, sorted.
+fn known(desk: &Desk, branch: &str) -> Vec<String> {
+    let snapshot = desk.repo.snapshot().unwrap();
+    let head = session::memory_of(&View::of(&*snapshot, "s").unwrap(), branch).unwrap();
+    let facts = crate::memory::latest(crate::memory::resolve(&*snapshot, head).unwrap());
+    let mut facts: Vec<String> = facts.iter().map(|fact| fact.sentence()).collect();
+    facts.sort();
+    facts
+}
+
+fn learn(desk: &Desk, branch: &str, facts: &[&str]) {
+    let commit = desk.repo.commit(Durability::Full, &mut |snapshot| {
+        let mut change = session::Change::on(snapshot, "s", 9)?;
+        for fact in facts {
+            let fact = vec![crate::memory::fact_from_text(fact)];
+            session::remember(&mut change, branch, fact, Vec::new(), Value::Null, 9)?;
+        }
+        change.finish(None)
+    });
+    commit.unwrap();
+}
+
+fn merge_memory(desk: &Desk, branch: &str, other: &str) {
+    let commit = desk.repo.commit(Durability::Full, &mut |snapshot| {
+        let mut change = session::Change::on(snapshot, "s", 9)?;
+        let theirs = session::memory_of(change.view(), other)?.unwrap();
+        crate::memory::merge_into(&mut change, branch, theirs, 9)?;
+        change.finish(None)
+    });
+    commit.unwrap();
+}
+
+#[test]
+fn memory_that_came_from_elsewhere_survives_a_rebase() {
+    let desk = forked();
+    learn(&desk, "main", &["base=new"]);
+    desk.branch("b", Some("main~2"));
+    learn(&desk, "b", &["w=0", "x=1", "y=2"]);
+    // Forward: the branch takes the node of the other; then a commit; then a real merge.
+    merge_memory(&desk, "a", "b");
+    learn(&desk, "a", &["x=3"]);
+    learn(&desk, "b", &["z=4"]);
+    merge_memory(&desk, "a", "b");
+    assert_eq!(known(&desk, "a"), ["w: 0", "x: 3", "y: 2", "z: 4"]);
+    rebase(&desk.repo, &desk.on("a"), "main", &desk.operation("rebase")).unwrap();
+    assert_eq!(known(&desk, "a"), ["base: new", "w: 0", "x: 3", "y: 2", "z: 4"]);
+    let snapshot = desk.repo.snapshot().unwrap();
+    let node = session::memory_of(&View::of(&*snapshot, "s").unwrap(), "a").unwrap().unwrap();
+    let of_b = session::memory_of(&View::of(&*snapshot, "s").unwrap(), "b").unwrap();
+    assert_eq!(desk.repo.node(&node).unwrap().parents.get(1).copied(), of_b);
+}
+
 #[test]
 fn a_pick_keeps_content_and_names_its_origin() {
     let desk = forked();

@@ -165,6 +165,25 @@ fn a_compaction_that_keeps_nothing_it_can_find_shows_its_summary_only() {
 }
 
 #[test]
+fn the_first_kept_may_be_an_id_in_words() {
+    let mut story = Story::new();
+    story.chain("", &["m1", "m2", "m3"]);
+    let body = format!(r#"{{"summary":"sum","firstKept":"{}"}}"#, story.ids["m2"]);
+    story.add("c", "m3", "compaction", &body);
+    assert_eq!(story.texts("c"), ["sum", "m2", "m3"]);
+    assert_eq!(story.context("c").lost, None);
+    let nobody = "0".repeat(64);
+    for lost in ["gone", nobody.as_str(), "@x"] {
+        story.say("x", "m1", "user");
+        let body = format!(r#"{{"summary":"sum","firstKept":"{lost}"}}"#);
+        story.add("c", "m3", "compaction", &body);
+        assert_eq!(story.texts("c"), ["sum"]);
+        let lost = if lost == "@x" { story.ids["x"].to_string() } else { lost.to_owned() };
+        assert_eq!(story.context("c").lost, Some(lost));
+    }
+}
+
+#[test]
 fn the_last_word_on_the_model_counts() {
     let mut story = Story::new();
     story.add("a", "", "config_change", r#"{"endpoint":{"model":"m1","provider":"p1"}}"#);

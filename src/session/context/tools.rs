@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::session::context::{Context, Dangling, Shown, restored_entry, shown};
-use crate::session::message::{Answer, Block, MESSAGE_LABELS, Message};
+use crate::session::message::{Answer, Block, Call, MESSAGE_LABELS, Message};
 use crate::store::Snapshot;
 use crate::walk;
 
@@ -86,37 +86,61 @@ pub fn check_answered(snapshot: &dyn Snapshot, at: Id) -> Result<()> {
     Err(Error::Unanswered { entry: first.entry, calls: calls.collect() })
 }
 
-/// Lists the calls that nothing answers, in order.
-pub(super) fn dangling(messages: &[Shown]) -> Vec<Dangling> {
-    matched(messages).0
+/// Moves a cut back until no call lies before it whose result lies behind it.
+pub fn before_calls(messages: &[Shown], mut cut: usize) -> usize {
+    let pairs = Matched::of(messages).pairs;
+    while let Some((call, _)) =
+        pairs.iter().find(|(call, answer)| (call + 1..=*answer).contains(&cut))
+    {
+        cut = *call;
+    }
+    cut
 }
 
-/// Lists the calls that nothing answers, and the answers to no call: message and block.
-fn matched(messages: &[Shown]) -> (Vec<Dangling>, HashSet<(usize, usize)>) {
-    let mut open: Vec<Dangling> = Vec::new();
-    let mut orphans = HashSet::new();
-    for (place, shown) in messages.iter().enumerate() {
-        for (block_place, block) in shown.message.blocks.iter().enumerate() {
-            match block {
-                Block::Call(call) => {
-                    open.push(Dangling { entry: shown.entry, call: call.clone() });
+/// Lists the calls that nothing answers, in order.
+pub(super) fn dangling(messages: &[Shown]) -> Vec<Dangling> {
+    let open = Matched::of(messages).open.into_iter();
+    open.map(|(place, call)| Dangling { entry: messages[place].entry, call: call.clone() })
+        .collect()
+}
+
+/// Which answers belong to which calls, by the places of their messages.
+#[derive(Default)]
+struct Matched<'a> {
+    /// The calls that nothing answers, in order.
+    open: Vec<(usize, &'a Call)>,
+    /// Calls and what answers them.
+    pairs: Vec<(usize, usize)>,
+    /// The answers to no call: message and block.
+    orphans: HashSet<(usize, usize)>,
+}
+
+impl<'a> Matched<'a> {
+    fn of(messages: &'a [Shown]) -> Matched<'a> {
+        let mut matched = Matched::default();
+        for (place, shown) in messages.iter().enumerate() {
+            for (block_place, block) in shown.message.blocks.iter().enumerate() {
+                match block {
+                    Block::Call(call) => matched.open.push((place, call)),
+                    Block::Result(answer) => matched.answer(place, block_place, answer),
+                    _ => {}
                 }
-                Block::Result(answer) => {
-                    match open.iter().rposition(|found| found.call.id == answer.call) {
-                        Some(found) => drop(open.remove(found)),
-                        None => orphans.extend([(place, block_place)]),
-                    }
-                }
-                _ => {}
             }
         }
+        matched
     }
-    (open, orphans)
+
+    fn answer(&mut self, place: usize, block_place: usize, answer: &Answer) {
+        match self.open.iter().rposition(|(_, call)| call.id == answer.call) {
+            Some(found) => self.pairs.push((self.open.remove(found).0, place)),
+            None => drop(self.orphans.insert((place, block_place))),
+        }
+    }
 }
 
 /// Drops answers to no call, and messages that held nothing else.
 fn drop_orphans(messages: &mut Vec<Shown>) {
-    let orphans = matched(messages).1;
+    let orphans = Matched::of(messages).orphans;
     let mut place = 0;
     messages.retain_mut(|shown| {
         let (mut block_place, before) = (0, shown.message.blocks.len());

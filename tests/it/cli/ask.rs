@@ -16,7 +16,7 @@ fn texts(sandbox: &Sandbox, branch: &str) -> Vec<String> {
 fn the_command_gets_the_conversation_and_its_answer_is_kept() {
     let sandbox = Sandbox::with_store();
     let reply = sandbox.ok(&["ask", "-s", "s1", "-m", "one", "--with", "sed 's/^/> /'; echo done"]);
-    assert_eq!(reply, "> ## user\n> \n> one\n> \ndone");
+    assert_eq!(reply, "> ## User\n> \n> one\ndone");
     sandbox.ok(&["ask", "-m", "two", "--with", "echo 2"]);
     let reply = sandbox.feed_ok(&["ask", "--with", "grep -c '^## '"], "three\n");
     assert_eq!(reply, "5");
@@ -75,7 +75,7 @@ fn a_branch_that_went_on_meanwhile_is_a_lost_race() {
 fn nothing_is_kept_without_a_session() {
     let sandbox = Sandbox::new();
     let args = ["ask", "-m", "quick", "--with", "cat", "--no-session"];
-    assert_eq!(sandbox.ok(&args), "## user\n\nquick");
+    assert_eq!(sandbox.ok(&args), "## User\n\nquick");
     assert!(!sandbox.join("home/.sapwood").exists());
     sandbox.fails(2, &["ask", "-m", "x"]);
     sandbox.fails(2, &["ask", "-m", "x", "--with", "cat", "--timeout", "0"]);

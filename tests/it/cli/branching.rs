@@ -169,11 +169,15 @@ fn a_difference_is_shown_word_by_word() {
 fn merges_rebases_picks_and_resets_move_one_branch_and_are_undone() {
     let (sandbox, ids) = approaches();
     let merged = sandbox.ok(&["merge", "approach-a", "--with", "head -n 1"]);
-    assert!(sandbox.ok(&["cat-file", "-p", &merged]).contains("## assistant"));
+    assert!(sandbox.ok(&["cat-file", "-p", &merged]).contains("## Assistant"));
     assert_eq!(sandbox.ok(&["rev-list", "--count", "approach-b"]), "5");
     let err = sandbox.fails(3, &["merge", "approach-a"]);
     assert!(err.contains("already up to date"), "{err}");
     assert_eq!(sandbox.ok(&["undo"]), "undid 5: merge approach-a");
+    let json = sandbox.ok(&["merge", "approach-a", "--with", "cat", "--json-input"]);
+    let json = sandbox.ok(&["cat-file", "-p", &json]);
+    assert!(json.contains(r#"\"command\":\"merge\""#), "{json}");
+    sandbox.ok(&["undo"]);
     let picked = sandbox.ok(&["cherry-pick", "approach-a"]);
     assert!(sandbox.ok(&["cat-file", "-p", "--raw-links", &picked]).contains(&ids[2]));
     sandbox.fails(4, &["cherry-pick", "approach-a", "--parent", "main", "-b", "approach-b"]);
@@ -206,4 +210,16 @@ fn what_moved_on_is_exit_code_four() {
     ");
     sandbox.fails(3, &["undo", "--actor", "nobody"]);
     sandbox.fails(1, &["undo", "-s", "nothing"]);
+}
+
+#[test]
+fn a_branch_that_is_left_can_be_summed_up_from_json() {
+    let (sandbox, _) = approaches();
+    let left = sandbox.ok(&["rev-parse", "HEAD"]);
+    let count = "grep -o '\"role\"' | wc -l | tr -d ' '";
+    let args = ["switch", "-q", "main", "--with", count, "--json-input"];
+    sandbox.ok(&args);
+    let notes = sandbox.ok(&["memory", "log", "approach-b", "--json"]);
+    let said = sandbox.ok(&["rev-list", "--count", &left]);
+    assert!(notes.contains(&format!("\"notes\":[\"{said}\"]")), "{notes}");
 }

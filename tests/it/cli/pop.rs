@@ -59,7 +59,7 @@ fn compaction_and_back() {
     );
     assert_eq!(out, expected);
     let asked = ["ask", "-m", "five", "--with", "printf 'got '; tr '\\n' ' '"];
-    assert_eq!(sandbox.ok(&asked), "got ## user  3  ## assistant  four  ## user  five  ");
+    assert_eq!(sandbox.ok(&asked), "got ## User  3  ## Assistant  four  ## User  five ");
     sandbox.ok(&["compact", "--first-kept", "HEAD", "--summary", "again"]);
     sandbox.ok(&["uncompact"]);
     let all = sandbox.ok(&["ask", "-m", "six", "--with", "grep -c '^## '"]);

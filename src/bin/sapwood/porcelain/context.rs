@@ -84,13 +84,19 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     Ok(Answer::Yes)
 }
 
-/// Says which calls have no result.
+/// Says what is missing: what a compaction keeps, and results of calls.
 fn report(
     context: &mut Context,
     snapshot: &dyn Snapshot,
     outcome: &ContextOutcome,
     is_repaired: bool,
 ) -> Result<(), Failure> {
+    if let Some(lost) = &outcome.context.lost {
+        context.output.note(format_args!(
+            "warning: the compaction keeps {lost} first, which is not on this path: only its \
+             summary is shown"
+        ));
+    }
     for open in &outcome.context.dangling {
         let entry = short(snapshot, &open.entry, SHORT_DIGITS)?;
         let call =

@@ -2,12 +2,12 @@
 
 use sapwood::codec::Value;
 use sapwood::ops::{self, MergeOptions};
+use sapwood::session::{Message, restored_entry};
 
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
-use crate::porcelain::spoken;
 use crate::target::WriteTo;
-use crate::with::{Setting, With};
+use crate::with::{Feed, Setting};
 
 /// Bring another branch into this one: an entry with both as parents
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "with")]
     summary: Option<String>,
     #[command(flatten)]
-    with: With,
+    feed: Feed,
     #[command(flatten)]
     to: WriteTo,
     /// The branch, or any revision
@@ -40,12 +40,16 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         summary: args.summary.clone(),
         seen: None,
     };
-    if args.with.with.is_some() {
+    if args.feed.with.with.is_some() {
         let snapshot = opened.repo.snapshot()?;
         let sides = ops::merge_sides(&*snapshot, &options.target, &args.revision)?;
-        let said = spoken::messages(&*snapshot, &sides.theirs)?;
+        let mut said = Vec::new();
+        for id in &sides.theirs {
+            let entry = restored_entry(&*snapshot, id)?;
+            said.extend(Message::read(&entry.label, &entry.body));
+        }
         let setting = Setting::new(&opened, "merge", &sides.session, &sides.branch);
-        options.summary = args.with.run(setting, spoken::markdown(said.iter()))?;
+        options.summary = args.feed.run(setting, &said)?;
         options.seen = Some(sides.ends);
     }
     let outcome = ops::merge(&opened.repo, &options, &operation)?;

@@ -3,17 +3,16 @@
 use sapwood::codec::Value;
 use sapwood::memory::fact_from_text;
 use sapwood::ops::{self, BranchOptions, Goal, SwitchOptions, SwitchOutcome};
-use sapwood::session::{self, View};
+use sapwood::session::{self, Message, View};
 
 use crate::failure::{Answer, Failure};
 use crate::open::{Context, Opened};
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::porcelain::branch::About;
-use crate::porcelain::spoken;
 use crate::style;
 use crate::target::Within;
-use crate::with::{Setting, With};
+use crate::with::{Feed, Setting};
 
 /// Make another branch the active one; nothing is lost
 ///
@@ -51,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "with")]
     summary: Option<String>,
     #[command(flatten)]
-    with: With,
+    feed: Feed,
     /// Go even though a tool call is not answered
     #[arg(short, long)]
     force: bool,
@@ -73,7 +72,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     words.extend(args.revision.as_deref());
     let operation = context.operation(None, &words);
     let mut options = options(&args, &opened);
-    if args.with.with.is_some() {
+    if args.feed.with.with.is_some() {
         sum_up(&args, &opened, &mut options)?;
     }
     let outcome = ops::switch(&opened.repo, &options, &operation)?;
@@ -115,9 +114,9 @@ fn sum_up(args: &Args, opened: &Opened, options: &mut SwitchOptions) -> Result<(
         return Err(Failure::request("nothing was said yet that could be summed up"));
     };
     let shown = session::context(&*snapshot, Some(&session), end)?;
-    let input = spoken::markdown(shown.messages.iter().map(|shown| &shown.message));
+    let messages: Vec<Message> = shown.messages.into_iter().map(|shown| shown.message).collect();
     let setting = Setting::new(opened, "switch", &session, &branch);
-    options.notes.extend(args.with.run(setting, input)?);
+    options.notes.extend(args.feed.run(setting, &messages)?);
     options.seen = Some(end);
     Ok(())
 }
