@@ -19,6 +19,7 @@ mod forest;
 mod message;
 mod pin;
 mod remember;
+mod run;
 mod settings;
 mod view;
 mod words;
@@ -38,6 +39,7 @@ pub use pin::{Pin, find_pin, pin};
 pub use remember::{
     MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
 };
+pub(crate) use run::Transcript;
 pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};

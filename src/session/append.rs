@@ -3,11 +3,12 @@
 use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::object::{self, Entry, Event, LABEL_BYTES_MAX, NewObject, Run};
-use crate::repo::{Repo, read_event};
+use crate::object::{self, Entry, LABEL_BYTES_MAX, NewObject};
+use crate::repo::Repo;
 use crate::session::Pin;
+use crate::session::run::Transcript;
 use crate::store::{Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Transaction};
-use crate::{time, walk};
+use crate::time;
 
 /// The type of an entry whose body names none.
 const LABEL_DEFAULT: &str = "message";
@@ -100,40 +101,15 @@ fn plan(
         refs: vec![update(&pin.head, parent, last), update(&pin.tip, tip, last)],
         operation: None,
     };
-    if let Some(tip) = tip
-        && parent != Some(tip)
-    {
-        let prior = target(snapshot, &pin.events)?;
-        let event = close_run(snapshot, tip, prior, parent, now_ms)?.encode()?;
-        let event_id = Some(event.id);
-        transaction.refs.push(update(&pin.events, prior, event_id));
-        transaction.objects.push(event);
+    if tip != parent {
+        let end = Transcript { tip, events: target(snapshot, &pin.events)? };
+        if let Some(event) = end.leave(|| end.run_count(snapshot), parent, now_ms)? {
+            let event = event.encode()?;
+            transaction.refs.push(update(&pin.events, end.events, Some(event.id)));
+            transaction.objects.push(event);
+        }
     }
     Ok(transaction)
-}
-
-/// Makes the event that ends the current run and begins the next one after `parent`.
-fn close_run(
-    snapshot: &dyn Snapshot,
-    tip: Id,
-    prior: Option<Id>,
-    parent: Option<Id>,
-    now_ms: i64,
-) -> Result<Event> {
-    let begun = prior.map(|id| read_event(snapshot, &id)).transpose()?;
-    let count = walk::run_count(snapshot, &tip, begun.as_ref())?;
-    let place = |id: Option<Id>| id.map_or(Value::Null, |id| Value::Text(id.to_string()));
-    Ok(Event {
-        label: "move".to_owned(),
-        time: now_ms,
-        priors: prior.into_iter().collect(),
-        runs: if count == 0 { Vec::new() } else { vec![Run { tip, count }] },
-        links: parent.into_iter().collect(),
-        body: Value::Map(vec![
-            ("from".to_owned(), place(Some(tip))),
-            ("to".to_owned(), place(parent)),
-        ]),
-    })
 }
 
 fn update(name: &RefName, old: Option<Id>, new: Option<Id>) -> RefUpdate {

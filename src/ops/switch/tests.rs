@@ -131,6 +131,35 @@ fn the_root_is_a_place_where_a_conversation_begins_anew() {
 }
 
 #[test]
+fn what_was_learned_is_no_place_to_go_on_at() {
+    let desk = Desk::new(&["one", "two"]);
+    let options = SwitchOptions {
+        facts: vec![memory::fact_from_text("idea=startup")],
+        ..SwitchOptions::to(Target::default(), Goal::Root)
+    };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch --root")).unwrap();
+    let event = desk.events().remove(0);
+    assert_eq!((event.links, event.body.get("node")), (vec![], Some(&outcome.node.into())));
+    desk.say("root", "anew");
+    assert_eq!(desk.transcript().len(), 4);
+}
+
+#[test]
+fn a_transcript_without_a_tip_goes_on_anywhere_and_counts_nothing_twice() {
+    let desk = Desk::new(&["one", "two"]);
+    go(&desk, Goal::Root).unwrap();
+    desk.say("main", "three");
+    assert_eq!((desk.transcript().len(), desk.events()[0].label.as_str()), (3, "move"));
+    let desk = Desk::new(&["one"]);
+    desk.branch("side", None);
+    let plan = ops::plan_pop(&*desk.repo.snapshot().unwrap(), &Target::default(), None, false);
+    ops::pop(&desk.repo, &plan.unwrap(), None, Default::default(), &desk.operation("pop")).unwrap();
+    assert_eq!(desk.end("main"), None);
+    desk.say("side", "two");
+    assert_eq!(desk.transcript().len(), 2);
+}
+
+#[test]
 fn what_was_learned_stays_on_the_branch_left() {
     let desk = Desk::new(&["one"]);
     desk.branch("other", None);
