@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{self, Entry, LABEL_BYTES_MAX, NewObject};
 use crate::repo::Repo;
-use crate::session::Pin;
+use crate::session::pin::{Pin, is_expected};
 use crate::session::run::Transcript;
 use crate::store::{Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Transaction};
 use crate::time;
@@ -18,6 +18,8 @@ const LABEL_DEFAULT: &str = "message";
 /// A body is a JSON object. Its `type` becomes the entry's type and its `timestamp`, RFC 3339 or
 /// milliseconds, the time. Bodies are encoded before the store's lock is taken; only what depends
 /// on the parent waits for it.
+///
+/// Fails with [`Error::RefConflict`] if the session or the branch is gone: somebody removed it.
 pub fn append(
     repo: &Repo,
     pin: &Pin,
@@ -35,12 +37,29 @@ pub fn append(
     }
     let mut ids = Vec::new();
     repo.commit(durability, &mut |snapshot| {
-        let parent = target(snapshot, &pin.head)?;
+        let parent = end(snapshot, pin)?;
         let mut objects = blobs.clone();
         ids = chain(&mut entries, parent, &mut objects)?;
         plan(snapshot, pin, parent, &ids, objects, now_ms)
     })?;
     Ok(ids)
+}
+
+/// Gives where the branch ends, after checking that there is one.
+fn end(snapshot: &dyn Snapshot, pin: &Pin) -> Result<Option<Id>> {
+    let gone = |name: &RefName, what: &str| Error::RefConflict {
+        name: name.to_string(),
+        expected: what.to_owned(),
+        found: "nothing".to_owned(),
+    };
+    if snapshot.reference(&pin.meta)?.is_none() {
+        return Err(gone(&pin.meta, "the session"));
+    }
+    let end = target(snapshot, &pin.head)?;
+    if end.is_none() && !is_expected(snapshot, pin)? {
+        return Err(gone(&pin.head, "the branch"));
+    }
+    Ok(end)
 }
 
 /// Makes an entry of a body, all but its parent, with its long strings lifted.
