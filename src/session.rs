@@ -21,6 +21,7 @@ mod pin;
 mod remember;
 mod run;
 mod settings;
+mod switch;
 mod view;
 mod words;
 

@@ -57,8 +57,7 @@ pub fn branch(
         let mut change = Change::on(snapshot, &session, operation.time)?;
         let record = create(&mut change, options)?;
         if options.switch {
-            let left = change.view().active()?;
-            super::switch::go(&mut change, left.as_deref(), &options.name, None, None)?;
+            change.switch(&options.name, None, None)?;
         }
         let end = change.branch(&options.name)?;
         outcome = Some(BranchOutcome { session: session.clone(), end, record });

@@ -137,17 +137,7 @@ fn branch_off<'a>(
     };
     change.create_branch(&name, &record)?;
     if !way.stay {
-        let active = change.view().active()?;
-        let left = active.as_deref().map(|branch| change.branch(branch)).transpose()?.flatten();
-        let fields = [
-            ("from", Value::from(active)),
-            ("to", name.as_str().into()),
-            ("phase", (left != variation.at).then(|| "backtrack".to_owned()).into()),
-            ("left", left.into()),
-        ];
-        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-        change.use_branch(&name)?;
-        change.happened("switch", variation.at, Value::map(fields))?;
+        change.switch(&name, None, None)?;
     }
     Ok((change, name))
 }

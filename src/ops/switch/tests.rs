@@ -100,6 +100,31 @@ fn switching_moves_head_and_the_transcript_says_so() {
 }
 
 #[test]
+fn every_way_to_another_branch_says_its_phase() {
+    let desk = Desk::new(&["one", "two"]);
+    let vary = |at: Option<Id>, name: &str| {
+        let variation = ops::Variation {
+            from: Target::default().find(&*desk.repo.snapshot().unwrap()).unwrap(),
+            at,
+            drafts: Vec::new(),
+            reason: "retry",
+            metadata: Value::Null,
+            stem: name.to_owned(),
+        };
+        let way = ops::Way::default();
+        ops::vary(&desk.repo, &variation, &way, &desk.operation("retry")).unwrap();
+        desk.last_event("phase").unwrap()
+    };
+    assert_eq!(vary(desk.end("main"), "on"), "switch");
+    assert_eq!(vary(Some(desk.transcript()[0]), "back"), "backtrack");
+    let memory = memory::MemoryTree::of(&desk.repo, "s").unwrap();
+    memory.checkout("main", &desk.operation("checkout")).unwrap();
+    assert_eq!(desk.last_event("phase").as_deref(), Some("backtrack"));
+    memory.checkout("on", &desk.operation("checkout")).unwrap();
+    assert_eq!(desk.last_event("phase").as_deref(), Some("switch"));
+}
+
+#[test]
 fn a_revision_without_a_branch_gets_one_and_one_with_a_branch_uses_it() {
     let desk = Desk::new(&["one", "two", "three"]);
     let made = desk.switch("main~1").unwrap();
