@@ -75,7 +75,7 @@ pub(super) fn create(change: &mut Change<'_>, options: &BranchOptions) -> Result
         description: options.description.clone(),
         reason: options.reason.clone(),
         card: options.card.clone().unwrap_or(Value::Null),
-        ..BranchRecord::at(origin.entry, origin.branch)
+        ..BranchRecord::at(origin.entry_in(change)?, origin.branch)
     };
     change.create_branch(&options.name, &record)?;
     if let Some(text) = &options.memory {

@@ -211,6 +211,23 @@ fn what_was_learned_stays_on_the_branch_left() {
 }
 
 #[test]
+fn a_branch_made_at_the_end_that_is_left_knows_what_was_learned_there() {
+    for at in [None, Some("main"), Some("HEAD"), Some("s:main")] {
+        let desk = Desk::new(&["one"]);
+        let options = SwitchOptions {
+            facts: vec![memory::fact_from_text("idea=startup")],
+            ..SwitchOptions::to(Target::default(), new("on", at))
+        };
+        let outcome = switch(&desk.repo, &options, &desk.operation("switch -c")).unwrap();
+        assert_eq!(desk.last_event("phase").as_deref(), Some("switch"), "{at:?}");
+        assert_eq!(desk.end("on"), desk.end("main"));
+        let snapshot = desk.repo.snapshot().unwrap();
+        let view = View::of(&*snapshot, "s").unwrap();
+        assert_eq!(session::memory_of(&view, "on").unwrap(), outcome.node);
+    }
+}
+
+#[test]
 fn nothing_is_cut_at_an_open_tool_call_unless_forced() {
     let desk = Desk::new(&["one"]);
     desk.branch("other", None);
