@@ -214,7 +214,7 @@ pub struct BranchInfo {
     pub is_active: bool,
     /// What is known of it.
     pub record: Option<BranchRecord>,
-    /// The node that its shortcut to memory holds.
+    /// The node that is known at its end.
     pub memory: Option<Id>,
 }
 
@@ -232,7 +232,7 @@ pub fn branches(snapshot: &dyn Snapshot, session: &str, leaves: bool) -> Result<
         found.push(BranchInfo {
             is_active: active.as_ref() == Some(&name),
             record: view.record(&name)?,
-            memory: view.target(&format!("memory/{name}"))?,
+            memory: session::memory_of(&view, &name)?,
             name: Some(name),
             ..info(snapshot, end)?
         });
