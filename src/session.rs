@@ -20,7 +20,9 @@ mod forest;
 mod message;
 mod pin;
 mod remember;
+mod run;
 mod settings;
+mod switch;
 mod view;
 mod words;
 
@@ -41,6 +43,7 @@ pub use pin::{Pin, find_pin, pin};
 pub use remember::{
     MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
 };
+pub(crate) use run::Transcript;
 pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};

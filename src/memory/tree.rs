@@ -84,9 +84,7 @@ impl MemoryTree {
                     why: "there is no such branch".to_owned(),
                 });
             }
-            let body = Value::map([("from", Value::from(from)), ("to", branch.into())]);
-            change.happened("switch", end, body)?;
-            change.use_branch(branch)
+            change.switch(branch, None, None)
         })
     }
 

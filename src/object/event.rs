@@ -17,7 +17,7 @@ pub struct Event {
     pub priors: Vec<Id>,
     /// The runs of entries that it closes, in order.
     pub runs: Vec<Run>,
-    /// Entries and nodes it speaks of.
+    /// The entry that the next run hangs on, then others it speaks of.
     pub links: Vec<Id>,
     /// What else there is to say; null if nothing.
     pub body: Value,

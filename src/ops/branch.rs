@@ -57,8 +57,7 @@ pub fn branch(
         let mut change = Change::on(snapshot, &session, operation.time)?;
         let record = create(&mut change, options)?;
         if options.switch {
-            let left = change.view().active()?;
-            super::switch::go(&mut change, left.as_deref(), &options.name, None)?;
+            change.switch(&options.name, None, None)?;
         }
         let end = change.branch(&options.name)?;
         outcome = Some(BranchOutcome { session: session.clone(), end, record });
@@ -76,7 +75,7 @@ pub(super) fn create(change: &mut Change<'_>, options: &BranchOptions) -> Result
         description: options.description.clone(),
         reason: options.reason.clone(),
         card: options.card.clone().unwrap_or(Value::Null),
-        ..BranchRecord::at(origin.entry, origin.branch)
+        ..BranchRecord::at(origin.entry_in(change)?, origin.branch)
     };
     change.create_branch(&options.name, &record)?;
     if let Some(text) = &options.memory {
@@ -215,7 +214,7 @@ pub struct BranchInfo {
     pub is_active: bool,
     /// What is known of it.
     pub record: Option<BranchRecord>,
-    /// The node that its shortcut to memory holds.
+    /// The node that is known at its end.
     pub memory: Option<Id>,
 }
 
@@ -233,7 +232,7 @@ pub fn branches(snapshot: &dyn Snapshot, session: &str, leaves: bool) -> Result<
         found.push(BranchInfo {
             is_active: active.as_ref() == Some(&name),
             record: view.record(&name)?,
-            memory: view.target(&format!("memory/{name}"))?,
+            memory: session::memory_of(&view, &name)?,
             name: Some(name),
             ..info(snapshot, end)?
         });

@@ -2,12 +2,14 @@
 
 use crate::codec::Value;
 use crate::error::{Error, Result};
-use crate::id::{Id, Kind};
+use crate::id::Id;
 use crate::object::{Fork, Session};
 use crate::ops::Target;
-use crate::repo::{Place, Repo, Revision, find_session, resolve};
-use crate::session::{self, Change, FIRST_BRANCH, random_id};
-use crate::store::{Durability, Operation, RefName, Snapshot};
+use crate::ops::fork;
+use crate::ops::origin::{self, Origin};
+use crate::repo::{Place, Repo};
+use crate::session::{self, Change, FIRST_BRANCH, View, random_id};
+use crate::store::{Durability, Operation, Snapshot};
 
 /// A new session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +30,8 @@ pub struct CreateOptions {
     pub begin: Begin,
     /// Whether it becomes the store's current session.
     pub use_it: bool,
+    /// Whether to begin at an entry even though a tool call is not answered.
+    pub force: bool,
 }
 
 /// What a session begins with.
@@ -60,104 +64,99 @@ pub fn create(
     operation: &Operation,
 ) -> Result<CreateOutcome> {
     let sid = random_id()?;
-    let parent = parent(&*repo.snapshot()?, options)?;
+    let revision = match &options.begin {
+        Begin::At(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let parent = fork::source(&*repo.snapshot()?, &options.target, revision)?;
     let mut outcome = None;
     repo.commit(Durability::Full, &mut |snapshot| {
-        let origin = origin(snapshot, options, parent.as_deref())?;
-        let fork = parent.as_ref().filter(|_| options.begin != Begin::Empty).map(|parent| Fork {
-            session: parent.clone(),
-            entry: origin,
-            reason: matches!(options.begin, Begin::Handoff(_)).then(|| "handoff".to_owned()),
-            metadata: Value::Null,
-        });
-        let meta = metadata(options, &sid, fork, operation.time);
-        let parent = meta.fork.as_ref().map(|fork| fork.session.clone());
-        let mut change = Change::create(snapshot, meta, FIRST_BRANCH, operation.time)?;
-        let mut entry = None;
-        match (&options.begin, origin) {
-            (Begin::At(_), Some(origin)) => {
-                change.begin_at(FIRST_BRANCH, origin)?;
-                let from = parent.clone().map(Value::from);
-                let fields = [("session", from.unwrap_or(Value::Null)), ("entry", origin.into())];
-                let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-                change.noted("fork", Value::map(fields))?;
-                entry = Some(origin);
-            }
-            (Begin::Handoff(text), _) => {
-                let body = Value::map([("role", "user".into()), ("content", text.as_str().into())]);
-                entry = Some(change.append(FIRST_BRANCH, "message", body, operation.time)?);
-            }
-            _ => {}
-        }
+        let meta = metadata(options, &sid, operation.time);
+        let parent = parent.as_deref().filter(|_| options.begin != Begin::Empty);
+        let parent = parent.map(|parent| View::of(snapshot, parent)).transpose()?;
+        let (mut change, entry) = match &options.begin {
+            Begin::Empty => (Change::create(snapshot, meta, FIRST_BRANCH, operation.time)?, None),
+            Begin::At(text) => at(snapshot, parent.as_ref(), text, meta, options.force)?,
+            Begin::Handoff(text) => handoff(snapshot, parent.as_ref(), text, meta)?,
+        };
         if options.use_it {
             change.use_session()?;
         }
+        let parent = change.meta()?.fork.as_ref().map(|fork| fork.session.clone());
         outcome = Some(CreateOutcome { session: sid.clone(), parent, entry });
         change.finish(Some(operation.clone()))
     })?;
     Ok(outcome.expect("the plan was called"))
 }
 
-/// Finds the session that the new one comes from: the one that the revision names, else the target.
-fn parent(snapshot: &dyn Snapshot, options: &CreateOptions) -> Result<Option<String>> {
-    if let Begin::At(text) = &options.begin {
-        let full = RefName::new(text.strip_prefix("refs/").unwrap_or(text));
-        if let Ok(name) = &full
-            && let Some((session, _)) = name.session()
-        {
-            return Ok(Some(session.to_owned()));
-        }
-        if let Some(named) = Revision::parse(text)?.session
-            && let Ok(session) = find_session(snapshot, &named)
-        {
-            return Ok(Some(session));
-        }
+/// A session that is planned, and the entry that it begins with.
+type Begun<'a> = (Change<'a>, Option<Id>);
+
+/// Begins a session at an entry.
+fn at<'a>(
+    snapshot: &'a dyn Snapshot,
+    parent: Option<&View<'a>>,
+    text: &str,
+    meta: Session,
+    force: bool,
+) -> Result<Begun<'a>> {
+    let origin = match parent {
+        Some(parent) => Some(Origin::find(parent, Some(text))?),
+        None => None,
+    };
+    let entry = match &origin {
+        Some(Origin { entry: Some(entry), .. }) => *entry,
+        _ => origin::entry(snapshot, &Place::default(), text)?,
+    };
+    if !force {
+        session::check_answered(snapshot, entry)?;
     }
-    options.target.place().session_id(snapshot)
+    let change = match parent {
+        Some(parent) => {
+            let from = origin.and_then(|origin| origin.branch).unwrap_or_default();
+            let session = parent.id().to_owned();
+            let fork = Fork { session, entry: Some(entry), reason: None, metadata: Value::Null };
+            fork::begin(parent, fork, meta, (&from, FIRST_BRANCH))?
+        }
+        None => {
+            let time = meta.time;
+            let mut change = Change::create(snapshot, meta, FIRST_BRANCH, time)?;
+            change.begin_at(FIRST_BRANCH, entry)?;
+            change.noted("fork", Value::map([("entry", entry.into())]))?;
+            change
+        }
+    };
+    Ok((change, Some(entry)))
 }
 
-/// Finds the entry at which the new session begins, or where the one was that handed over.
-fn origin(
-    snapshot: &dyn Snapshot,
-    options: &CreateOptions,
-    parent: Option<&str>,
-) -> Result<Option<Id>> {
-    match &options.begin {
-        Begin::Empty => Ok(None),
-        Begin::Handoff(_) => match parent {
-            None => Ok(None),
-            Some(parent) => {
-                let view = session::View::of(snapshot, parent)?;
-                let active = view.active()?;
-                active.map_or(Ok(None), |branch| view.branch(&branch))
-            }
-        },
-        Begin::At(text) => {
-            let id = resolve(snapshot, &options.target.place(), text)?;
-            match snapshot.kinds(&[id])?[0] {
-                Some(Kind::Entry) => Ok(Some(id)),
-                Some(kind) => {
-                    Err(Error::WrongKind { id, expected: Kind::Entry.name(), found: kind.name() })
-                }
-                None => Err(Error::ObjectMissing { id }),
-            }
-        }
+/// Begins a session with a message, and says which other one handed over, and where it was.
+fn handoff<'a>(
+    snapshot: &'a dyn Snapshot,
+    parent: Option<&View<'a>>,
+    text: &str,
+    mut meta: Session,
+) -> Result<Begun<'a>> {
+    if let Some(parent) = parent {
+        let entry = Origin::find(parent, None)?.entry;
+        let reason = Some("handoff".to_owned());
+        let session = parent.id().to_owned();
+        meta.fork = Some(Fork { session, entry, reason, metadata: Value::Null });
     }
+    let time = meta.time;
+    let mut change = Change::create(snapshot, meta, FIRST_BRANCH, time)?;
+    let body = Value::map([("role", "user".into()), ("content", text.into())]);
+    let entry = change.append(FIRST_BRANCH, "message", body, time)?;
+    Ok((change, Some(entry)))
 }
 
-fn metadata(options: &CreateOptions, sid: &str, fork: Option<Fork>, time: i64) -> Session {
+fn metadata(options: &CreateOptions, sid: &str, time: i64) -> Session {
     Session {
-        sid: sid.to_owned(),
-        time,
         name: options.name.clone(),
         cwd: options.cwd.clone(),
         provider: options.provider.clone(),
         model: options.model.clone(),
-        status: None,
-        dialect: None,
-        source: None,
-        fork,
         meta: options.meta.clone().unwrap_or(Value::Null),
+        ..Session::new(sid, time)
     }
 }
 
@@ -197,7 +196,7 @@ pub fn status(snapshot: &dyn Snapshot, place: &Place) -> Result<Status> {
     let Some(session) = &status.session else {
         return Ok(status);
     };
-    let view = session::View::of(snapshot, session)?;
+    let view = View::of(snapshot, session)?;
     status.name = view.meta()?.name;
     status.branch = view.active()?;
     status.tip = view.target("tip")?;
@@ -218,7 +217,6 @@ pub fn status(snapshot: &dyn Snapshot, place: &Place) -> Result<Status> {
 mod tests {
     use super::*;
     use crate::object::Object;
-    use crate::session::View;
 
     fn operation() -> Operation {
         Operation { time: 5, actor: "tester".to_owned(), command: "new".to_owned() }
@@ -257,6 +255,60 @@ mod tests {
         let fork = meta.fork.unwrap();
         assert_eq!((fork.reason.as_deref(), fork.entry), (Some("handoff"), Some(ids[2])));
         assert_eq!(session::transcript(&*snapshot, &handed.session).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_session_at_an_entry_has_what_a_fork_has() {
+        let repo = Repo::in_memory();
+        let mut options = CreateOptions { use_it: true, ..CreateOptions::default() };
+        options.model = Some("kimi".to_owned());
+        options.cwd = Some("/src".to_owned());
+        create(&repo, &options, &operation()).unwrap();
+        let pin = session::pin(&repo, None, None, 0, "tester").unwrap();
+        session::append(&repo, &pin, vec![said("one")], Durability::Full, 0).unwrap();
+        let commit = repo.commit(Durability::Full, &mut |snapshot| {
+            let mut change = Change::on(snapshot, pin.session(), 5)?;
+            let fact = crate::memory::fact_from_text("a=1");
+            session::remember(&mut change, "main", vec![fact], Vec::new(), Value::Null, 5)?;
+            change.finish(None)
+        });
+        commit.unwrap();
+        options = CreateOptions { begin: Begin::At("main".to_owned()), ..Default::default() };
+        let made = create(&repo, &options, &operation()).unwrap();
+        let snapshot = repo.snapshot().unwrap();
+        let (old, new) = (View::of(&*snapshot, pin.session()), View::of(&*snapshot, &made.session));
+        let (old, new) = (old.unwrap(), new.unwrap());
+        let meta = new.meta().unwrap();
+        assert_eq!((meta.model.as_deref(), meta.cwd.as_deref()), (Some("kimi"), Some("/src")));
+        let node = new.target("memory/main").unwrap();
+        assert_eq!((node.is_some(), node), (true, old.target("memory/main").unwrap()));
+        let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"ls"}]}"#;
+        let call = crate::codec::json::parse(call.as_bytes()).unwrap();
+        session::append(&repo, &pin, vec![call], Durability::Full, 0).unwrap();
+        let refused = create(&repo, &options, &operation()).unwrap_err();
+        assert!(matches!(refused, Error::Unanswered { .. }), "{refused}");
+        options.force = true;
+        create(&repo, &options, &operation()).unwrap();
+    }
+
+    #[test]
+    fn the_status_has_the_memory_of_the_path() {
+        let repo = Repo::in_memory();
+        let pin = session::pin(&repo, Some("s"), None, 0, "tester").unwrap();
+        session::append(&repo, &pin, vec![said("one")], Durability::Full, 0).unwrap();
+        let commit = repo.commit(Durability::Full, &mut |snapshot| {
+            let mut change = Change::on(snapshot, "s", 5)?;
+            let fact = crate::memory::fact_from_text("a=1");
+            session::remember(&mut change, "main", vec![fact], Vec::new(), Value::Null, 5)?;
+            change.set("memory/main", None)?;
+            change.finish(None)
+        });
+        commit.unwrap();
+        let snapshot = repo.snapshot().unwrap();
+        let known = status(&*snapshot, &Place::default()).unwrap().memory;
+        assert!(known.is_some());
+        let list = crate::ops::branches(&*snapshot, "s", false).unwrap();
+        assert_eq!(list[0].memory, known);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::ops::Target;
 use crate::ops::origin::Origin;
 use crate::repo::{Repo, Revision, find_session};
 use crate::session::{self, Change, FIRST_BRANCH, View, random_id};
-use crate::store::{Durability, Operation, RefValue, Snapshot};
+use crate::store::{Durability, Operation, RefName, RefValue, Snapshot};
 
 /// A fork.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,10 @@ pub struct ForkOutcome {
 /// Makes a session whose first words are a path of another (forkSession, branch_session).
 pub fn fork(repo: &Repo, options: &ForkOptions, operation: &Operation) -> Result<ForkOutcome> {
     let sid = random_id()?;
-    let parent = parent(&*repo.snapshot()?, options)?;
+    let parent = match source(&*repo.snapshot()?, &options.target, options.at.as_deref())? {
+        Some(parent) => parent,
+        None => options.target.session(&*repo.snapshot()?)?,
+    };
     let mut outcome = None;
     repo.commit(Durability::Full, &mut |snapshot| {
         let view = View::of(snapshot, &parent)?;
@@ -59,21 +62,14 @@ pub fn fork(repo: &Repo, options: &ForkOptions, operation: &Operation) -> Result
             session::check_answered(snapshot, entry)?;
         }
         let branch = origin.branch.unwrap_or_else(|| FIRST_BRANCH.to_owned());
-        let meta = metadata(&view, options, &sid, entry, operation.time)?;
-        let mut change = Change::create(snapshot, meta, &branch, operation.time)?;
-        change.begin_at(&branch, entry)?;
-        if view.branch(&branch)? == Some(entry)
-            && let Some(node) = view.target(&format!("memory/{branch}"))?
-        {
-            change.set(&format!("memory/{branch}"), Some(RefValue::Id(node)))?;
-        }
-        let fields = [
-            ("session", Value::from(parent.as_str())),
-            ("entry", entry.into()),
-            ("reason", options.reason.clone().into()),
-        ];
-        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-        change.noted("fork", Value::map(fields))?;
+        let fork = Fork {
+            session: parent.clone(),
+            entry: Some(entry),
+            reason: options.reason.clone(),
+            metadata: options.metadata.clone().unwrap_or(Value::Null),
+        };
+        let meta = Session { name: options.name.clone(), ..Session::new(&sid, operation.time) };
+        let mut change = begin(&view, fork, meta, (&branch, &branch))?;
         if options.use_it {
             change.use_session()?;
         }
@@ -83,48 +79,60 @@ pub fn fork(repo: &Repo, options: &ForkOptions, operation: &Operation) -> Result
     Ok(outcome.expect("the plan was called"))
 }
 
-/// Finds the session to fork: the one that the revision names, else the target.
-fn parent(snapshot: &dyn Snapshot, options: &ForkOptions) -> Result<String> {
-    let own = options.target.session(snapshot);
-    let Some(text) = &options.at else {
-        return own;
-    };
-    if let Ok(own) = &own
-        && Origin::find(&View::of(snapshot, own)?, Some(text)).is_ok()
-        && !text.contains(':')
-    {
-        return Ok(own.clone());
+/// Plans a session that begins at an entry of another: with that one's directory and model where it
+/// has none of its own, with what is known there, and with an event that says where it came from.
+///
+/// The branches are the one that it comes from and its own first one.
+pub(super) fn begin<'a>(
+    parent: &View<'a>,
+    fork: Fork,
+    mut meta: Session,
+    (from, branch): (&str, &str),
+) -> Result<Change<'a>> {
+    let theirs = parent.meta()?;
+    meta.cwd = meta.cwd.or(theirs.cwd);
+    meta.provider = meta.provider.or(theirs.provider);
+    meta.model = meta.model.or(theirs.model);
+    let fields = [
+        ("session", Value::from(fork.session.as_str())),
+        ("entry", fork.entry.into()),
+        ("reason", fork.reason.clone().into()),
+    ];
+    let entry = fork.entry;
+    meta.fork = Some(fork);
+    let time = meta.time;
+    let mut change = Change::create(parent.snapshot, meta, branch, time)?;
+    if let Some(entry) = entry {
+        change.begin_at(branch, entry)?;
+        let shortcut = parent.target(&format!("memory/{from}"))?;
+        if parent.branch(from)? == Some(entry) && shortcut.is_some() {
+            change.set(&format!("memory/{branch}"), shortcut.map(RefValue::Id))?;
+        }
     }
-    match Revision::parse(text)?.session {
-        Some(named) => find_session(snapshot, &named).or(own),
-        None => own,
-    }
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+    change.noted("fork", Value::map(fields))?;
+    Ok(change)
 }
 
-fn metadata(
-    view: &View<'_>,
-    options: &ForkOptions,
-    sid: &str,
-    entry: Id,
-    time: i64,
-) -> Result<Session> {
-    let parent = view.meta()?;
-    Ok(Session {
-        sid: sid.to_owned(),
-        time,
-        name: options.name.clone(),
-        cwd: parent.cwd,
-        provider: parent.provider,
-        model: parent.model,
-        status: None,
-        dialect: None,
-        source: None,
-        fork: Some(Fork {
-            session: view.id().to_owned(),
-            entry: Some(entry),
-            reason: options.reason.clone(),
-            metadata: options.metadata.clone().unwrap_or(Value::Null),
-        }),
-        meta: Value::Null,
-    })
+/// Finds the session that a revision is about: the one it names, else the target's, if there is one.
+pub(super) fn source(
+    snapshot: &dyn Snapshot,
+    target: &Target,
+    revision: Option<&str>,
+) -> Result<Option<String>> {
+    let Some(text) = revision else {
+        return target.place().session_id(snapshot);
+    };
+    let full = RefName::new(text.strip_prefix("refs/").unwrap_or(text));
+    if let Ok(name) = &full
+        && let Some((session, _)) = name.session()
+    {
+        return Ok(Some(session.to_owned()));
+    }
+    if let Some(named) = Revision::parse(text)?.session
+        && let Ok(session) = find_session(snapshot, &named)
+    {
+        return Ok(Some(session));
+    }
+    target.place().session_id(snapshot)
 }

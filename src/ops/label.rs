@@ -4,7 +4,7 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::ops::Target;
-use crate::repo::{Repo, resolve};
+use crate::repo::{Place, Repo, resolve};
 use crate::session::Change;
 use crate::store::{Durability, Operation, RefValue};
 
@@ -33,7 +33,7 @@ pub struct LabelOutcome {
 /// Puts a label on an entry, moves it there, or takes it away. The transcript keeps both.
 pub fn label(repo: &Repo, options: &LabelOptions, operation: &Operation) -> Result<LabelOutcome> {
     let session = options.target.session(&*repo.snapshot()?)?;
-    let place = options.target.place();
+    let place = Place::in_session(session.as_str());
     let rest = format!("labels/{}", options.name);
     let mut outcome = None;
     repo.commit(Durability::Full, &mut |snapshot| {

@@ -142,7 +142,7 @@ pub fn memory_head(
     let view = View::of(snapshot, &session)?;
     let branch = match revision {
         None | Some("HEAD" | "@") => view.active()?,
-        Some(text) => view.branch(text)?.map(|_| text.to_owned()),
+        Some(text) => view.branch_named(text)?.map(|_| text.to_owned()),
     };
     match (branch, revision) {
         (Some(branch), _) => memory_of(&view, &branch),
@@ -222,6 +222,8 @@ mod tests {
             facts.into_iter().filter_map(|fact| fact.key).collect::<Vec<_>>()
         };
         assert_eq!(keys(Some("old")), ["b"]);
+        assert_eq!(keys(Some("main@{0}")), ["a"]);
+        assert_eq!(keys(Some("main~1")), Vec::<String>::new());
         assert_eq!(keys(None), ["a"]);
         assert_eq!(keys(Some("main~1")), Vec::<String>::new());
         assert_eq!(keys(Some("memory/main")), ["a"]);

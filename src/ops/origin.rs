@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::repo::{Place, resolve};
-use crate::session::View;
+use crate::session::{Change, View};
 use crate::store::Snapshot;
 
 /// Where something begins.
@@ -13,6 +13,8 @@ pub(super) struct Origin {
     pub(super) entry: Option<Id>,
     /// The branch that the words name, else the active one.
     pub(super) branch: Option<String>,
+    /// Whether the words name the end of that branch.
+    is_end: bool,
 }
 
 impl Origin {
@@ -21,7 +23,7 @@ impl Origin {
         let active = view.active()?;
         let Some(text) = text.filter(|text| !matches!(*text, "@" | "HEAD")) else {
             let entry = active.as_deref().map(|branch| view.branch(branch)).transpose()?;
-            return Ok(Origin { entry: entry.flatten(), branch: active });
+            return Ok(Origin { entry: entry.flatten(), branch: active, is_end: true });
         };
         let entry = entry(view.snapshot, &Place::in_session(view.id()), text)?;
         // `s1:main` in the session s1 is its branch main.
@@ -33,13 +35,21 @@ impl Origin {
         let mut ends: Vec<usize> = ends.chain([text.len()]).collect();
         ends.sort_unstable();
         for end in ends.into_iter().rev() {
-            if view.name(&format!("heads/{}", &text[..end])).is_ok()
-                && view.branch(&text[..end])?.is_some()
-            {
-                return Ok(Origin { entry: Some(entry), branch: Some(text[..end].to_owned()) });
+            if view.branch_named(&text[..end])?.is_some() {
+                let is_end = end == text.len();
+                let branch = Some(text[..end].to_owned());
+                return Ok(Origin { entry: Some(entry), branch, is_end });
             }
         }
-        Ok(Origin { entry: Some(entry), branch: active })
+        Ok(Origin { entry: Some(entry), branch: active, is_end: false })
+    }
+
+    /// Gives the entry as a change leaves it: a branch that it grew has another end.
+    pub(super) fn entry_in(&self, change: &Change<'_>) -> Result<Option<Id>> {
+        match &self.branch {
+            Some(branch) if self.is_end => change.branch(branch),
+            _ => Ok(self.entry),
+        }
     }
 }
 

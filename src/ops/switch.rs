@@ -1,6 +1,6 @@
 //! Switching: what was learned is committed on the branch left, HEAD moves, the transcript says so.
 //!
-//! Nothing looks at a path, so a switch costs the same at any depth.
+//! No path is walked but the last steps of one, so a switch costs the same at any depth.
 
 use crate::codec::Value;
 use crate::error::{Error, Result};
@@ -92,10 +92,7 @@ pub fn switch(
         }
         let node = learn(&mut change, from.as_deref(), options, operation.time)?;
         let (branch, is_new) = settle(&mut change, &found, &options.to)?;
-        if !stays {
-            let place = options.place.as_deref().or(found.label.as_deref());
-            go(&mut change, from.as_deref(), &branch, place)?;
-        }
+        change.switch(&branch, options.place.as_deref().or(found.label.as_deref()), node)?;
         let entry = change.branch(&branch)?;
         let (session, from) = (session.clone(), from.clone());
         outcome = Some(SwitchOutcome { session, from, branch, entry, is_new, node });
@@ -230,36 +227,6 @@ fn settle(change: &mut Change<'_>, found: &Found, goal: &Goal) -> Result<(String
         change.create_branch(&name, &BranchRecord::at(found.entry, active))?;
     }
     Ok((name, true))
-}
-
-/// Plans that HEAD moves and that the transcript says so.
-///
-/// Going into a branch that began on the one left is going on; all else is going back.
-pub(super) fn go(
-    change: &mut Change<'_>,
-    from: Option<&str>,
-    to: &str,
-    place: Option<&str>,
-) -> Result<()> {
-    let next = change.branch(to)?;
-    let left = from.map(|branch| change.branch(branch)).transpose()?.flatten();
-    let record = change.view().record(to)?;
-    let goes_on = record.is_some_and(|record| {
-        record.parent.as_deref() == from || (record.at.is_some() && record.at == left)
-    });
-    let is_back = next != left && !goes_on;
-    let fields = [
-        ("from", Value::from(from.map(str::to_owned))),
-        ("to", Value::from(place.unwrap_or(to))),
-        ("branch", place.filter(|place| *place != to).map(|_| to.to_owned()).into()),
-        ("phase", Value::from(if is_back { "backtrack" } else { "switch" })),
-        // Where the transcript ends there, it says so itself.
-        ("left", left.filter(|left| change.tip() != Some(*left)).into()),
-    ];
-    let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-    change.use_branch(to)?;
-    change.happened("switch", next, Value::map(fields))?;
-    Ok(())
 }
 
 #[cfg(test)]

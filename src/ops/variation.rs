@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{Fork, Session};
 use crate::ops::append::add;
+use crate::ops::fork::begin;
 use crate::ops::seen::conflict;
-use crate::ops::switch::go;
 use crate::ops::{Spot, Target};
 use crate::repo::{Place, Repo, resolve};
 use crate::session::{self, BranchRecord, Change, Draft, FIRST_BRANCH, View};
@@ -138,8 +138,7 @@ fn branch_off<'a>(
     };
     change.create_branch(&name, &record)?;
     if !way.stay {
-        let active = change.view().active()?;
-        go(&mut change, active.as_deref(), &name, None)?;
+        change.switch(&name, None, None)?;
     }
     Ok((change, name))
 }
@@ -152,35 +151,25 @@ fn fork<'a>(
     sid: &str,
     now_ms: i64,
 ) -> Result<(Change<'a>, String)> {
-    let parent = View::of(snapshot, &variation.from.session)?.meta()?;
     let told = |key: &str| {
         let config = variation.drafts.iter().find(|draft| draft.label == "config_change");
         config?.body.get(key)?.as_text().map(str::to_owned)
     };
-    let session = Session {
+    let meta = Session {
         name: way.name.clone(),
-        cwd: parent.cwd,
-        provider: told("provider").or(parent.provider),
-        model: told("model").or(parent.model),
-        fork: Some(Fork {
-            session: parent.sid.clone(),
-            entry: variation.at,
-            reason: Some(variation.reason.to_owned()),
-            metadata: variation.metadata.clone(),
-        }),
+        provider: told("provider"),
+        model: told("model"),
         ..Session::new(sid, now_ms)
     };
-    let mut change = Change::create(snapshot, session, FIRST_BRANCH, now_ms)?;
-    if let Some(at) = variation.at {
-        change.begin_at(FIRST_BRANCH, at)?;
-    }
-    let fields = [
-        ("session", Value::from(parent.sid)),
-        ("entry", variation.at.into()),
-        ("reason", variation.reason.into()),
-    ];
-    let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-    change.noted("fork", Value::map(fields))?;
+    let Spot { session, branch, .. } = &variation.from;
+    let fork = Fork {
+        session: session.clone(),
+        entry: variation.at,
+        reason: Some(variation.reason.to_owned()),
+        metadata: variation.metadata.clone(),
+    };
+    let parent = View::of(snapshot, session)?;
+    let mut change = begin(&parent, fork, meta, (branch, FIRST_BRANCH))?;
     if !way.stay {
         change.use_session()?;
     }

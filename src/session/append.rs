@@ -3,11 +3,12 @@
 use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::object::{self, Entry, Event, LABEL_BYTES_MAX, NewObject, Run};
-use crate::repo::{Repo, read_event};
-use crate::session::Pin;
+use crate::object::{self, Entry, LABEL_BYTES_MAX, NewObject};
+use crate::repo::Repo;
+use crate::session::pin::{Pin, is_expected};
+use crate::session::run::Transcript;
 use crate::store::{Durability, Expected, RefName, RefUpdate, RefValue, Snapshot, Transaction};
-use crate::{time, walk};
+use crate::time;
 
 /// The type of an entry whose body names none.
 const LABEL_DEFAULT: &str = "message";
@@ -17,6 +18,8 @@ const LABEL_DEFAULT: &str = "message";
 /// A body is a JSON object. Its `type` becomes the entry's type and its `timestamp`, RFC 3339 or
 /// milliseconds, the time. Bodies are encoded before the store's lock is taken; only what depends
 /// on the parent waits for it.
+///
+/// Fails with [`Error::RefConflict`] if the session or the branch is gone: somebody removed it.
 pub fn append(
     repo: &Repo,
     pin: &Pin,
@@ -34,12 +37,29 @@ pub fn append(
     }
     let mut ids = Vec::new();
     repo.commit(durability, &mut |snapshot| {
-        let parent = target(snapshot, &pin.head)?;
+        let parent = end(snapshot, pin)?;
         let mut objects = blobs.clone();
         ids = chain(&mut entries, parent, &mut objects)?;
         plan(snapshot, pin, parent, &ids, objects, now_ms)
     })?;
     Ok(ids)
+}
+
+/// Gives where the branch ends, after checking that there is one.
+fn end(snapshot: &dyn Snapshot, pin: &Pin) -> Result<Option<Id>> {
+    let gone = |name: &RefName, what: &str| Error::RefConflict {
+        name: name.to_string(),
+        expected: what.to_owned(),
+        found: "nothing".to_owned(),
+    };
+    if snapshot.reference(&pin.meta)?.is_none() {
+        return Err(gone(&pin.meta, "the session"));
+    }
+    let end = target(snapshot, &pin.head)?;
+    if end.is_none() && !is_expected(snapshot, pin)? {
+        return Err(gone(&pin.head, "the branch"));
+    }
+    Ok(end)
 }
 
 /// Makes an entry of a body, all but its parent, with its long strings lifted.
@@ -100,36 +120,15 @@ fn plan(
         refs: vec![update(&pin.head, parent, last), update(&pin.tip, tip, last)],
         operation: None,
     };
-    let prior = if parent == tip { None } else { target(snapshot, &pin.events)? };
-    if parent != tip && (tip.is_some() || prior.is_some()) {
-        let event = close_run(snapshot, tip, prior, parent, now_ms)?.encode()?;
-        let event_id = Some(event.id);
-        transaction.refs.push(update(&pin.events, prior, event_id));
-        transaction.objects.push(event);
+    if tip != parent {
+        let end = Transcript { tip, events: target(snapshot, &pin.events)? };
+        if let Some(event) = end.leave(|| end.run_count(snapshot), parent, now_ms)? {
+            let event = event.encode()?;
+            transaction.refs.push(update(&pin.events, end.events, Some(event.id)));
+            transaction.objects.push(event);
+        }
     }
     Ok(transaction)
-}
-
-/// Makes the event that ends the current run and begins the next one after `parent`.
-fn close_run(
-    snapshot: &dyn Snapshot,
-    tip: Option<Id>,
-    prior: Option<Id>,
-    parent: Option<Id>,
-    now_ms: i64,
-) -> Result<Event> {
-    let begun = prior.map(|id| read_event(snapshot, &id)).transpose()?;
-    let count = |tip: Id| walk::run_count(snapshot, &tip, begun.as_ref());
-    let run = tip.map(|tip| Ok(Run { tip, count: count(tip)? })).transpose()?;
-    let place = |id: Option<Id>| id.map_or(Value::Null, |id| Value::Text(id.to_string()));
-    Ok(Event {
-        label: "move".to_owned(),
-        time: now_ms,
-        priors: prior.into_iter().collect(),
-        runs: run.into_iter().filter(|run| run.count > 0).collect(),
-        links: parent.into_iter().collect(),
-        body: Value::Map(vec![("from".to_owned(), place(tip)), ("to".to_owned(), place(parent))]),
-    })
 }
 
 fn update(name: &RefName, old: Option<Id>, new: Option<Id>) -> RefUpdate {

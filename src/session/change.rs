@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::object::{self, Entry, Event, NewObject, Object, Run, Session};
-use crate::repo::read_event;
+use crate::object::{self, Entry, Event, NewObject, Object, Session};
 use crate::session::remember::{MEMORY_LABEL, shortcut_of};
+use crate::session::run::Transcript;
 use crate::session::view::{BranchRecord, View};
 use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
-use crate::walk::{self, MOVE};
+use crate::walk;
 
 /// One operation on one session, while it is planned.
 pub struct Change<'a> {
@@ -29,18 +29,12 @@ pub struct Change<'a> {
     meta: Option<Session>,
     objects: Vec<NewObject>,
     refs: BTreeMap<RefName, Option<RefValue>>,
-    run: CurrentRun,
-    events: Option<Id>,
-    now_ms: i64,
-}
-
-/// The transcript's current run.
-struct CurrentRun {
-    tip: Option<Id>,
-    /// The entries of it that this change adds.
+    end: Transcript,
+    /// How many entries of the current run this change adds.
     added: u64,
-    /// Whether an event of this change began it, so that it has no others.
-    is_new: bool,
+    /// Whether this change began the current run, so that it has no others.
+    is_new_run: bool,
+    now_ms: i64,
 }
 
 /// Beginning and ending.
@@ -74,14 +68,15 @@ impl<'a> Change<'a> {
     }
 
     fn new(view: View<'a>, meta: Option<Session>, now_ms: i64) -> Result<Change<'a>> {
-        let (tip, events) = (view.target("tip")?, view.target("events")?);
+        let end = Transcript { tip: view.target("tip")?, events: view.target("events")? };
         Ok(Change {
             view,
             meta,
             objects: Vec::new(),
             refs: BTreeMap::new(),
-            run: CurrentRun { tip, added: 0, is_new: false },
-            events,
+            end,
+            added: 0,
+            is_new_run: false,
             now_ms,
         })
     }
@@ -92,8 +87,8 @@ impl<'a> Change<'a> {
             let id = self.put(Object::Session(meta))?;
             self.set("meta", Some(RefValue::Id(id)))?;
         }
-        self.set("tip", self.run.tip.map(RefValue::Id))?;
-        self.set("events", self.events.map(RefValue::Id))?;
+        self.set("tip", self.end.tip.map(RefValue::Id))?;
+        self.set("events", self.end.events.map(RefValue::Id))?;
         let mut refs = Vec::with_capacity(self.refs.len());
         for (name, new) in self.refs {
             let expected = match self.view.snapshot.reference(&name)? {
@@ -143,7 +138,7 @@ impl<'a> Change<'a> {
 
     /// Gives the end of the transcript's current run.
     pub fn tip(&self) -> Option<Id> {
-        self.run.tip
+        self.end.tip
     }
 
     /// Gives the metadata, to be changed. Its long strings are links.
@@ -200,11 +195,8 @@ impl Change<'_> {
     /// Adds an entry with parents of its own, makes it the end of a branch, and gives its id.
     pub fn append_entry(&mut self, branch: &str, entry: Entry) -> Result<Id> {
         let parent = entry.parents.first().copied();
-        let begun = self.run.tip.is_some() || self.events.is_some();
-        if begun && self.run.tip != parent {
-            let place = |id: Option<Id>| Value::from(id.map(|id| id.to_string()));
-            let body = Value::map([("from", place(self.run.tip)), ("to", place(parent))]);
-            self.happened(MOVE, parent, body)?;
+        if let Some(event) = self.end.leave(|| self.run_count(), parent, self.now_ms)? {
+            self.begin_run(event, parent)?;
         }
         let head = format!("heads/{branch}");
         let memory = match self.branch(branch)? == parent && entry.label != MEMORY_LABEL {
@@ -214,8 +206,8 @@ impl Change<'_> {
         let id = self.put(Object::Entry(entry))?;
         self.set(&head, Some(RefValue::Id(id)))?;
         self.set(&format!("memory/{branch}"), memory)?;
-        self.run.tip = Some(id);
-        self.run.added += 1;
+        self.end.tip = Some(id);
+        self.added += 1;
         Ok(id)
     }
 
@@ -224,33 +216,29 @@ impl Change<'_> {
         let topology = self.view.snapshot.topology(&entry)?;
         let depth = topology.ok_or(Error::ObjectMissing { id: entry })?.depth;
         self.set(&format!("heads/{branch}"), Some(RefValue::Id(entry)))?;
-        self.run = CurrentRun { tip: Some(entry), added: depth + 1, is_new: true };
+        self.end.tip = Some(entry);
+        (self.added, self.is_new_run) = (depth + 1, true);
         Ok(())
     }
 
     /// Records an event after which the conversation goes on at `next`.
+    ///
+    /// What else it speaks of stands in its body, as links.
     pub fn happened(&mut self, label: &str, next: Option<Id>, body: Value) -> Result<Id> {
-        let runs = match (self.run.tip, self.run_count()?) {
-            (Some(tip), count) if count > 0 => vec![Run { tip, count }],
-            _ => Vec::new(),
-        };
-        let event = Event {
-            label: label.to_owned(),
-            time: self.now_ms,
-            priors: self.events.into_iter().collect(),
-            runs,
-            links: next.into_iter().collect(),
-            body,
-        };
-        let id = self.put(Object::Event(event))?;
-        self.events = Some(id);
-        self.run = CurrentRun { tip: next, added: 0, is_new: true };
-        Ok(id)
+        let event = self.end.close(self.run_count()?, label, next, body, self.now_ms);
+        self.begin_run(event, next)
     }
 
     /// Records an event that leaves the conversation where it is.
     pub fn noted(&mut self, label: &str, body: Value) -> Result<Id> {
-        self.happened(label, self.run.tip, body)
+        self.happened(label, self.end.tip, body)
+    }
+
+    fn begin_run(&mut self, event: Event, next: Option<Id>) -> Result<Id> {
+        let id = self.put(Object::Event(event))?;
+        self.end = Transcript { tip: next, events: Some(id) };
+        (self.added, self.is_new_run) = (0, true);
+        Ok(id)
     }
 
     /// Makes a branch, records it, and keeps what is known of it.
@@ -273,15 +261,13 @@ impl Change<'_> {
     }
 
     fn run_count(&self) -> Result<u64> {
-        let old = match (self.run.is_new, self.view.target("tip")?) {
-            (false, Some(tip)) => {
-                let snapshot = self.view.snapshot;
-                let event = self.view.target("events")?;
-                let event = event.map(|id| read_event(snapshot, &id)).transpose()?;
-                walk::run_count(snapshot, &tip, event.as_ref())?
+        let old = match self.is_new_run {
+            true => 0,
+            false => {
+                let tip = self.view.target("tip")?;
+                Transcript { tip, ..self.end }.run_count(self.view.snapshot)?
             }
-            _ => 0,
         };
-        Ok(old + self.run.added)
+        Ok(old + self.added)
     }
 }

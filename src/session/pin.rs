@@ -11,6 +11,7 @@ use crate::store::{Durability, Operation, RefName, RefValue, Snapshot};
 pub struct Pin {
     session: String,
     branch: String,
+    pub(super) meta: RefName,
     pub(super) head: RefName,
     pub(super) tip: RefName,
     pub(super) events: RefName,
@@ -20,6 +21,7 @@ impl Pin {
     /// Names a session and a branch of it, which need not exist.
     pub fn new(session: String, branch: String) -> Result<Pin> {
         Ok(Pin {
+            meta: RefName::of_session(&session, "meta")?,
             head: RefName::of_session(&session, &format!("heads/{branch}"))?,
             tip: RefName::of_session(&session, "tip")?,
             events: RefName::of_session(&session, "events")?,
@@ -103,17 +105,19 @@ fn names(snapshot: &dyn Snapshot, session: String, branch: Option<&str>) -> Resu
 
 /// Says whether nothing has to be created before the first entry.
 fn is_there(snapshot: &dyn Snapshot, pin: &Pin) -> Result<bool> {
-    let has = |rest: &str| -> Result<bool> {
-        Ok(snapshot.reference(&RefName::of_session(&pin.session, rest)?)?.is_some())
-    };
-    let is_active = head_branch(snapshot, &pin.session)?.as_deref() == Some(pin.branch());
-    let is_known = || -> Result<bool> {
-        Ok(snapshot.reference(&pin.head)?.is_some() || has(&format!("records/{}", pin.branch))?)
-    };
-    Ok(has("meta")?
-        && has("HEAD")?
-        && (is_active || is_known()?)
+    Ok(snapshot.reference(&pin.meta)?.is_some()
+        && snapshot.reference(&RefName::of_session(&pin.session, "HEAD")?)?.is_some()
+        && (snapshot.reference(&pin.head)?.is_some() || is_expected(snapshot, pin)?)
         && snapshot.reference(&RefName::head())?.is_some())
+}
+
+/// Says whether a branch that is not born is one all the same: the active one, or one on record.
+pub(super) fn is_expected(snapshot: &dyn Snapshot, pin: &Pin) -> Result<bool> {
+    if head_branch(snapshot, &pin.session)?.as_ref() == Some(&pin.branch) {
+        return Ok(true);
+    }
+    let record = RefName::of_session(&pin.session, &format!("records/{}", pin.branch))?;
+    Ok(snapshot.reference(&record)?.is_some())
 }
 
 /// Creates what is not there: the session, the branch, the store's HEAD.

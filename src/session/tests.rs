@@ -8,7 +8,7 @@ use super::*;
 use crate::codec::Value;
 use crate::id::Id;
 use crate::repo::{Place, Repo};
-use crate::store::{Durability, RefName, RefValue};
+use crate::store::{Durability, Expected, RefName, RefValue};
 
 fn body(text: &str) -> Value {
     Value::map([("text", Value::from(text)), ("timestamp", Value::Integer(7))])
@@ -167,6 +167,29 @@ fn a_branch_that_begins_with_nothing_is_recorded_once() {
         panic!("the branch was recorded");
     };
     assert_eq!(repo.event(&event).unwrap().priors, []);
+}
+
+#[test]
+fn what_was_removed_is_not_written_to() {
+    let repo = Repo::in_memory();
+    let main = pin(&repo, Some("s"), None, 0, "tester").unwrap();
+    let side = pin(&repo, Some("s"), Some("side"), 0, "tester").unwrap();
+    add(&repo, &main, &["a"]);
+    add(&repo, &side, &["b"]);
+    let remove = |rests: &[&str]| {
+        let mut transaction = repo.transaction();
+        for rest in rests {
+            transaction.update(RefName::of_session("s", rest).unwrap(), Expected::Any, None);
+        }
+        transaction.commit(Durability::Full).unwrap();
+        repo.snapshot().unwrap().references("").unwrap()
+    };
+    for (pinned, gone) in [(&side, vec!["heads/side", "records/side"]), (&main, vec!["meta"])] {
+        let before = remove(&gone);
+        let lost = append(&repo, pinned, vec![body("c")], Durability::Full, 1).unwrap_err();
+        assert!(matches!(lost, Error::RefConflict { .. }), "{lost}");
+        assert_eq!(repo.snapshot().unwrap().references("").unwrap(), before);
+    }
 }
 
 #[test]

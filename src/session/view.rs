@@ -102,6 +102,14 @@ impl<'a> View<'a> {
         self.target(&format!("heads/{name}"))
     }
 
+    /// Gives the entry that a branch points to, if a person's words name one.
+    pub fn branch_named(&self, text: &str) -> Result<Option<Id>> {
+        match self.name(&format!("heads/{text}")) {
+            Ok(_) => self.branch(text),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Lists the branches and the entries they point to, sorted by name.
     pub fn branches(&self) -> Result<Vec<(String, Id)>> {
         self.named("heads")

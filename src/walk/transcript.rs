@@ -217,11 +217,13 @@ pub fn run_count(snapshot: &dyn Snapshot, tip: &Id, event: Option<&Event>) -> Re
         }
     }
     let depth = topology(snapshot, tip)?.depth;
-    let before = topology(snapshot, before)?.depth;
-    depth.checked_sub(before).ok_or_else(|| {
-        let why = "the run that ends there begins after it";
-        Error::corrupt(format!("the transcript at entry {tip}"), None, why)
-    })
+    let before = topology(snapshot, before)?;
+    let broken = |why: &str| Error::corrupt(format!("the transcript at entry {tip}"), None, why);
+    if before.kind != Kind::Entry {
+        return Err(broken("the run that ends there hangs on what is no entry"));
+    }
+    let count = depth.checked_sub(before.depth);
+    count.ok_or_else(|| broken("the run that ends there begins after it"))
 }
 
 /// Reads a session's events, oldest first.

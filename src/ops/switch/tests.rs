@@ -107,6 +107,31 @@ fn switching_moves_head_and_the_transcript_says_so() {
 }
 
 #[test]
+fn every_way_to_another_branch_says_its_phase() {
+    let desk = Desk::new(&["one", "two"]);
+    let vary = |at: Option<Id>, name: &str| {
+        let variation = ops::Variation {
+            from: Target::default().find(&*desk.repo.snapshot().unwrap()).unwrap(),
+            at,
+            drafts: Vec::new(),
+            reason: "retry",
+            metadata: Value::Null,
+            stem: name.to_owned(),
+        };
+        let way = ops::Way::default();
+        ops::vary(&desk.repo, &variation, &way, &desk.operation("retry")).unwrap();
+        desk.last_event("phase").unwrap()
+    };
+    assert_eq!(vary(desk.end("main"), "on"), "switch");
+    assert_eq!(vary(Some(desk.transcript()[0]), "back"), "backtrack");
+    let memory = memory::MemoryTree::of(&desk.repo, "s").unwrap();
+    memory.checkout("main", &desk.operation("checkout")).unwrap();
+    assert_eq!(desk.last_event("phase").as_deref(), Some("backtrack"));
+    memory.checkout("on", &desk.operation("checkout")).unwrap();
+    assert_eq!(desk.last_event("phase").as_deref(), Some("switch"));
+}
+
+#[test]
 fn a_revision_without_a_branch_gets_one_and_one_with_a_branch_uses_it() {
     let desk = Desk::new(&["one", "two", "three"]);
     let made = desk.switch("main~1").unwrap();
@@ -138,6 +163,35 @@ fn the_root_is_a_place_where_a_conversation_begins_anew() {
 }
 
 #[test]
+fn what_was_learned_is_no_place_to_go_on_at() {
+    let desk = Desk::new(&["one", "two"]);
+    let options = SwitchOptions {
+        facts: vec![memory::fact_from_text("idea=startup")],
+        ..SwitchOptions::to(Target::default(), Goal::Root)
+    };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch --root")).unwrap();
+    let event = desk.events().remove(0);
+    assert_eq!((event.links, event.body.get("node")), (vec![], Some(&outcome.node.into())));
+    desk.say("root", "anew");
+    assert_eq!(desk.transcript().len(), 4);
+}
+
+#[test]
+fn a_transcript_without_a_tip_goes_on_anywhere_and_counts_nothing_twice() {
+    let desk = Desk::new(&["one", "two"]);
+    go(&desk, Goal::Root).unwrap();
+    desk.say("main", "three");
+    assert_eq!((desk.transcript().len(), desk.events()[0].label.as_str()), (3, "move"));
+    let desk = Desk::new(&["one"]);
+    desk.branch("side", None);
+    let plan = ops::plan_pop(&*desk.repo.snapshot().unwrap(), &Target::default(), None, false);
+    ops::pop(&desk.repo, &plan.unwrap(), None, Default::default(), &desk.operation("pop")).unwrap();
+    assert_eq!(desk.end("main"), None);
+    desk.say("side", "two");
+    assert_eq!(desk.transcript().len(), 2);
+}
+
+#[test]
 fn what_was_learned_stays_on_the_branch_left() {
     let desk = Desk::new(&["one"]);
     desk.branch("other", None);
@@ -161,6 +215,23 @@ fn what_was_learned_stays_on_the_branch_left() {
     desk.say("other", "somebody was faster");
     let lost = switch(&desk.repo, &stale, &desk.operation("switch")).unwrap_err();
     assert!(matches!(lost, Error::RefConflict { .. }), "{lost}");
+}
+
+#[test]
+fn a_branch_made_at_the_end_that_is_left_knows_what_was_learned_there() {
+    for at in [None, Some("main"), Some("HEAD"), Some("s:main")] {
+        let desk = Desk::new(&["one"]);
+        let options = SwitchOptions {
+            facts: vec![memory::fact_from_text("idea=startup")],
+            ..SwitchOptions::to(Target::default(), new("on", at))
+        };
+        let outcome = switch(&desk.repo, &options, &desk.operation("switch -c")).unwrap();
+        assert_eq!(desk.last_event("phase").as_deref(), Some("switch"), "{at:?}");
+        assert_eq!(desk.end("on"), desk.end("main"));
+        let snapshot = desk.repo.snapshot().unwrap();
+        let view = View::of(&*snapshot, "s").unwrap();
+        assert_eq!(session::memory_of(&view, "on").unwrap(), outcome.node);
+    }
 }
 
 #[test]

@@ -7,11 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use super::{Plan, parts, put};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::object::{Event, Object, Run, encode_lifted};
-use crate::repo::read_event;
-use crate::session::Change;
+use crate::object::{Event, Object, encode_lifted};
+use crate::session::{Change, Transcript};
 use crate::store::{Operation, RefName, RefValue, Snapshot, Transaction};
-use crate::walk;
 
 /// Gives the numbers under which sessions of this id were removed; the first has none, and is 1.
 pub(super) fn numbers(snapshot: &dyn Snapshot, session: &str) -> Result<BTreeSet<u64>> {
@@ -132,18 +130,9 @@ impl Plan<'_> {
 
     /// Makes the event that ends the run of a session that is not there yet.
     fn event(&self, tip: Option<Id>, prior: Option<Id>, time: i64) -> Result<Event> {
-        let begun = prior.map(|id| read_event(self.snapshot, &id)).transpose()?;
-        let count = tip.map(|tip| walk::run_count(self.snapshot, &tip, begun.as_ref()));
-        let count = count.transpose()?.unwrap_or(0);
-        let runs = tip.filter(|_| count > 0).map(|tip| Run { tip, count });
-        Ok(Event {
-            label: self.direction.name().to_owned(),
-            time,
-            priors: prior.into_iter().collect(),
-            runs: runs.into_iter().collect(),
-            links: tip.into_iter().collect(),
-            body: self.body(),
-        })
+        let end = Transcript { tip, events: prior };
+        let count = end.run_count(self.snapshot)?;
+        Ok(end.close(count, self.direction.name(), tip, self.body(), time))
     }
 
     /// Moves the store's HEAD as the operation did, if it is still there.

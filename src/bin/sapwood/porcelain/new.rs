@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Leave the current session the current one
     #[arg(long)]
     no_use: bool,
+    /// Begin there even though a tool call is not answered
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     within: Within,
 }
@@ -60,17 +63,22 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         Some("-") => Begin::Handoff(handed_over()?),
         Some(revision) => Begin::At(revision.to_owned()),
     };
+    // What begins at an entry has the directory and the model of where it comes from.
+    let is_blank = !matches!(begin, Begin::At(_));
+    let cwd = args.cwd.or_else(|| is_blank.then(|| PathBuf::from(".")));
+    let setting = |key: &str| config::text(key).filter(|_| is_blank);
     let opened = context.open_or_create()?;
     let words = [vec!["new"], args.from.iter().flat_map(|from| ["--from", from]).collect()];
     let options = CreateOptions {
         target: args.within.target(&opened),
         name: args.name,
-        cwd: Some(open::directory(&args.cwd.unwrap_or_else(|| PathBuf::from(".")))?),
-        provider: args.provider.or_else(|| config::text("session.provider")),
-        model: args.model.or_else(|| config::text("session.model")),
+        cwd: cwd.as_deref().map(open::directory).transpose()?,
+        provider: args.provider.or_else(|| setting("session.provider")),
+        model: args.model.or_else(|| setting("session.model")),
         meta,
         begin,
         use_it: !args.no_use,
+        force: args.force,
     };
     let operation = context.operation(None, &words.concat());
     let made = ops::create(&opened.repo, &options, &operation)?;

@@ -23,9 +23,6 @@ use crate::target::Within;
 /// How long to wait before the store is looked at again.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The event that the transcripts of front ends call a backtrack.
-const SWITCH: &str = "switch";
-
 /// Show everything that happened in a session, in order
 ///
 /// Every exchange of every branch, and every switch, fork and label, as it
@@ -156,8 +153,7 @@ fn print_event(
         let line = format!("{turn:>5} {id} {label} {fields}");
         return context.output.item(line.trim_end());
     }
-    let phase = if event.label == SWITCH { "backtrack" } else { &event.label };
-    let phase = event.body.get("phase").cloned().unwrap_or_else(|| phase.into());
+    let phase = event.body.get("phase").cloned().unwrap_or_else(|| event.label.as_str().into());
     let mut record = vec![("turn", output::count(turn)), ("phase", phase)];
     for key in ["from", "to"] {
         record.extend(event.body.get(key).map(|value| (key, render::plain(value))));

@@ -1,0 +1,43 @@
+//! Going to another branch: HEAD moves, and the transcript says so.
+
+use crate::codec::Value;
+use crate::error::Result;
+use crate::id::Id;
+use crate::session::change::Change;
+
+/// The event of a switch.
+const SWITCH: &str = "switch";
+
+impl Change<'_> {
+    /// Makes a branch the active one, and says so; nothing happens where it is that already.
+    ///
+    /// `place` is what the transcript calls it, else its name; `node` is what was learned on the
+    /// branch left. Going into a branch that began on the one left is going on, and so is a new
+    /// one that begins where that ends; all else is going back.
+    pub fn switch(&mut self, to: &str, place: Option<&str>, node: Option<Id>) -> Result<()> {
+        let from = self.view().active()?;
+        if from.as_deref() == Some(to) {
+            return Ok(());
+        }
+        let next = self.branch(to)?;
+        let left = from.as_deref().map(|branch| self.branch(branch)).transpose()?.flatten();
+        let record = self.view().record(to)?;
+        let goes_on = record.is_some_and(|record| {
+            record.parent == from || (record.at.is_some() && record.at == left)
+        });
+        let is_back = next != left && !goes_on;
+        let fields = [
+            ("from", Value::from(from)),
+            ("to", place.unwrap_or(to).into()),
+            ("branch", place.filter(|place| *place != to).map(|_| to.to_owned()).into()),
+            ("phase", Value::from(if is_back { "backtrack" } else { SWITCH })),
+            // Where the transcript ends there, it says so itself.
+            ("left", left.filter(|left| self.tip() != Some(*left)).into()),
+            ("node", node.into()),
+        ];
+        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+        self.use_branch(to)?;
+        self.happened(SWITCH, next, Value::map(fields))?;
+        Ok(())
+    }
+}
