@@ -208,6 +208,10 @@ impl Snapshot for LocalSnapshot {
         }
     }
 
+    fn depth(&self, id: &Id) -> Result<Option<u64>> {
+        self.depth_of(id)
+    }
+
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {
         let mut found = self.inner.loose.with_prefix(prefix)?;
         for (segment, end) in self.segments() {

@@ -6,7 +6,7 @@ use std::sync::{MutexGuard, PoisonError};
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::object;
+use crate::object::{self, NewObject};
 use crate::store::local::pack::{Depth, Pack};
 use crate::store::{Snapshot, Stored, Topology};
 
@@ -28,12 +28,12 @@ impl LocalSnapshot {
                 depth = known.depth + 1;
                 break;
             }
-            let stored = match self.find(&current)? {
+            let (stored, said) = match self.find(&current)? {
                 Some(Place::Pack(pack, row)) => {
                     depth = self.topology_in(pack, row)?.depth + 1;
                     break;
                 }
-                Some(_) => self.get(&current)?,
+                Some(place) => (self.get(&current)?, place.said_depth()),
                 None if chain.is_empty() => return Ok(None),
                 None => {
                     let topology = self.topology(&current)?;
@@ -44,6 +44,10 @@ impl LocalSnapshot {
             let topology = topology_of(&stored.ok_or(Error::ObjectMissing { id: current })?)?;
             next = topology.parents.first().copied();
             chain.push((current, topology));
+            if let Some(said) = said {
+                depth = said;
+                break;
+            }
         }
         for ((_, topology), depth) in chain.iter_mut().rev().zip(depth..) {
             topology.depth = depth;
@@ -55,6 +59,24 @@ impl LocalSnapshot {
         }
         topologies.extend(chain);
         Ok(found)
+    }
+
+    /// Works out the depths of objects that are to be committed; `None` where it can't be told.
+    pub(crate) fn depths_of_new(&self, objects: &[NewObject]) -> Vec<Option<u64>> {
+        let mut known: HashMap<Id, Option<u64>> = HashMap::with_capacity(objects.len());
+        for object in objects {
+            let outline = object::outline(object.kind, &object.content);
+            let depth = outline.ok().and_then(|outline| match outline.parents.first() {
+                None => Some(0),
+                Some(parent) => {
+                    let above = known.get(parent).copied();
+                    let above = above.unwrap_or_else(|| self.depth_of(parent).ok().flatten());
+                    above.map(|depth| depth + 1)
+                }
+            });
+            known.insert(object.id, depth);
+        }
+        objects.iter().map(|object| known[&object.id]).collect()
     }
 
     pub(super) fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {
@@ -70,8 +92,13 @@ impl LocalSnapshot {
         let (mut next, mut steps) = (*id, 0u64);
         let steps_max: u64 = self.state.packs.iter().map(|pack| u64::from(pack.len())).sum();
         while steps <= steps_max {
-            let Some(Place::Pack(pack, row)) = self.find(&next)? else {
-                return Ok(self.topology(&next)?.map(|topology| topology.depth + steps));
+            let place = self.find(&next)?;
+            let Some(Place::Pack(pack, row)) = place else {
+                let depth = match place.and_then(|place| place.said_depth()) {
+                    None => self.topology(&next)?.map(|topology| topology.depth),
+                    said => said,
+                };
+                return Ok(depth.map(|depth| depth + steps));
             };
             match pack.depth(row)? {
                 Depth::Known(depth) => return Ok(Some(depth + steps)),
@@ -82,6 +109,16 @@ impl LocalSnapshot {
             }
         }
         Err(Error::corrupt(self.inner.layout.pack_dir(), None, "parents in graphs go in circles"))
+    }
+}
+
+impl Place<'_> {
+    /// Gives the depth that the object's group says.
+    fn said_depth(&self) -> Option<u64> {
+        match self {
+            Place::Journal(_, location) => location.depth.map(u64::from),
+            _ => None,
+        }
     }
 }
 
