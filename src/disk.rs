@@ -353,7 +353,8 @@ fn map_bells(path: &Path) -> io::Result<(Bell, Bell)> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     if file.metadata()?.len() < Bell::PAIR_BYTES as u64 {
-        file.set_len(Bell::PAIR_BYTES as u64)?;
+        // Written, not only made long: touching a hole of a full disk kills the process.
+        file.write_all_at(&[0; Bell::PAIR_BYTES], 0)?;
     }
     let map = memmap2::MmapOptions::new().len(Bell::PAIR_BYTES).map_raw(&file)?;
     Ok(Bell::pair(map))

@@ -83,6 +83,11 @@ pub trait Snapshot: Send + Sync {
     /// Gives what is known of an object's place in the history, without its body.
     fn topology(&self, id: &Id) -> Result<Option<Topology>>;
 
+    /// Gives how many first parents an object has.
+    fn depth(&self, id: &Id) -> Result<Option<u64>> {
+        Ok(self.topology(id)?.map(|topology| topology.depth))
+    }
+
     /// Lists up to `limit` ids that begin with a prefix, in order.
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>>;
 

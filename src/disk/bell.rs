@@ -178,4 +178,16 @@ mod tests {
         });
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
+
+    /// Touching a hole of a full disk kills the process.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_file_of_bells_has_no_hole() {
+        use std::os::unix::fs::MetadataExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bells");
+        let (bell, _) = OsDisk.bells(&path);
+        assert!(!bell.is_silent());
+        assert!(path.metadata().unwrap().blocks() > 0);
+    }
 }

@@ -250,10 +250,13 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let target = self.inner.commit(plan)?;
+        let target = self.inner.commit(plan).inspect_err(|_| self.inner.decline_sync())?;
         match durability {
             Durability::Full => self.inner.wait_durable(target)?,
-            Durability::Relaxed => self.housekeeper.sync_soon(),
+            Durability::Relaxed => {
+                self.inner.decline_sync();
+                self.housekeeper.sync_soon();
+            }
         }
         if self.inner.maintenance_due() {
             self.housekeeper.maintain_soon();

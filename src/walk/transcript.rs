@@ -11,10 +11,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{Event, Run};
 use crate::store::{RefName, RefValue, Snapshot};
-use crate::walk::{circle, path, topology};
-
-/// How far back the begin of a run is looked for step by step.
-const SHORT_RUN: usize = 16;
+use crate::walk::{circle, path};
 
 /// The event that an append elsewhere makes by itself.
 pub const MOVE: &str = "move";
@@ -207,22 +204,15 @@ pub fn transcript_since(snapshot: &dyn Snapshot, session: &str, from: &Id) -> Re
 
 /// Counts the entries of the run that ends in `tip` and was begun by `event`, or by nothing.
 pub fn run_count(snapshot: &dyn Snapshot, tip: &Id, event: Option<&Event>) -> Result<u64> {
+    let depth_of = |id: &Id| snapshot.depth(id)?.ok_or(Error::ObjectMissing { id: *id });
     let Some(before) = event.and_then(|event| event.links.first()) else {
-        return Ok(topology(snapshot, tip)?.depth + 1);
+        return Ok(depth_of(tip)? + 1);
     };
-    // Where many write at once runs are short, and a few steps are less work than two depths.
-    for limit in [2, SHORT_RUN] {
-        if let Some(steps) = snapshot.path(tip, limit)?.iter().position(|id| id == before) {
-            return Ok(steps as u64);
-        }
-    }
-    let depth = topology(snapshot, tip)?.depth;
-    let before = topology(snapshot, before)?;
     let broken = |why: &str| Error::corrupt(format!("the transcript at entry {tip}"), None, why);
-    if before.kind != Kind::Entry {
+    if snapshot.kinds(&[*before])? != [Some(Kind::Entry)] {
         return Err(broken("the run that ends there hangs on what is no entry"));
     }
-    let count = depth.checked_sub(before.depth);
+    let count = depth_of(tip)?.checked_sub(depth_of(before)?);
     count.ok_or_else(|| broken("the run that ends there begins after it"))
 }
 

@@ -28,6 +28,15 @@ use crate::store::{RefMove, Snapshot, Transaction};
 /// What a plan makes of a snapshot.
 pub(crate) type Plan<'a> = &'a mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>;
 
+/// A plan that was checked.
+struct Settled {
+    /// What goes into the group.
+    transaction: Transaction,
+    /// The depths of its objects.
+    depths: Vec<Option<u64>>,
+    moves: Vec<RefMove>,
+}
+
 impl Inner {
     /// Commits a transaction and gives the place that must become durable for it.
     pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
@@ -58,7 +67,7 @@ impl Inner {
             let settled = self.settle(&snapshot, plan);
             (snapshot, settled)
         });
-        let (transaction, moves) = match settled {
+        let Settled { transaction, depths, moves } = match settled {
             Ok(settled) => settled,
             Err(error) => {
                 guard.release(state.manifest.generation)?;
@@ -70,7 +79,14 @@ impl Inner {
         }
         let mut mirrored = Ok(());
         if !transaction.objects.is_empty() || !moves.is_empty() {
-            state = self.append(state, &transaction, &moves)?;
+            let group = NewGroup {
+                objects: &transaction.objects,
+                depths: &depths,
+                moves: &moves,
+                operation: transaction.operation.as_ref(),
+                close: false,
+            };
+            state = self.append(state, &group)?;
             mirrored = moves
                 .iter()
                 .try_for_each(|RefMove { name, new, .. }| mirrors.write(name, new.as_ref()));
@@ -97,11 +113,7 @@ impl Inner {
     }
 
     /// Plans, checks, and stores large objects alone. What is left goes into the group.
-    fn settle(
-        &self,
-        snapshot: &LocalSnapshot,
-        plan: Plan<'_>,
-    ) -> Result<(Transaction, Vec<RefMove>)> {
+    fn settle(&self, snapshot: &LocalSnapshot, plan: Plan<'_>) -> Result<Settled> {
         let mut transaction = plan(snapshot)?;
         let moves = transaction.settle(snapshot)?;
         for object in &transaction.objects {
@@ -110,7 +122,8 @@ impl Inner {
             }
         }
         transaction.objects.retain(|object| (object.content.len() as u64) < LOOSE_BYTES_MIN);
-        Ok((transaction, moves))
+        let depths = snapshot.depths_of_new(&transaction.objects);
+        Ok(Settled { transaction, depths, moves })
     }
 
     /// Brings a writer up to date: the last whole group is read, the segment is fit to append to.
@@ -169,22 +182,15 @@ impl Inner {
     fn append(
         self: &Arc<Inner>,
         mut state: Arc<State>,
-        transaction: &Transaction,
-        moves: &[RefMove],
+        group: &NewGroup<'_>,
     ) -> Result<Arc<State>> {
-        let group = NewGroup {
-            objects: &transaction.objects,
-            moves,
-            operation: transaction.operation.as_ref(),
-            close: false,
-        };
         let bytes = group.bytes_max();
         if !state.open_segment().has_room(bytes) || rotate::is_crowded(state.open_segment()) {
             state = self.rotate(&state, bytes)?;
         }
         let segment = state.open_segment();
         let durable = self.durable_position();
-        segment.append(&group, state::marked_in(segment, durable))?;
+        segment.append(group, state::marked_in(segment, durable))?;
         Ok(state)
     }
 }

@@ -239,6 +239,7 @@ impl<'a> Check<'a> {
         self.ref_targets(&truth);
         self.missing(&journal);
         self.depths(&packs);
+        self.journal_depths(&journal);
         self.stray_files(named.as_ref(), &truth);
         self.tell_progress();
         let generation = named.map(|manifest| manifest.generation);

@@ -11,7 +11,7 @@
 //!  40  moves      4
 //!  44  zero       4
 //!  48  previous  32   the checksum of the group before
-//!  80  for each object: id 32, content bytes 4, kind 1, zero 3
+//!  80  for each object: id 32, content bytes 4, kind 1, depth and one 3 (0: not said)
 //!      for each ref move: name, value before, value after
 //!      the operation: time 8, actor, command
 //!      checksum  32   keyed BLAKE3 with the segment's salt over all of the above
@@ -24,6 +24,7 @@
 //!   need not hash the contents again.
 //! - The salt is random and known to no content, so content cannot forge a group; the offset and
 //!   the previous checksum are inside, so a group cannot be moved or come back after another.
+//! - A depth that is said is right. It saves who asks for it reading all parents in the journal.
 //! - A group can be recognised alone, without the one before it: recovery looks for survivors.
 
 use crate::id::{Id, Kind};
@@ -36,6 +37,8 @@ pub(crate) const ALIGNMENT: u64 = 8;
 pub(crate) const PREFIX_BYTES: usize = 80;
 const CHECKSUM_BYTES: usize = 32;
 const OBJECT_ROW_BYTES: usize = 40;
+/// Depths from this on are not said: a row has three bytes for them.
+const DEPTH_END: u64 = (1 << 24) - 1;
 const MAGIC: &[u8; 4] = b"SWGR";
 const FLAG_CLOSE: u32 = 1;
 const FLAG_OPERATION: u32 = 2;
@@ -50,6 +53,8 @@ pub(crate) type Salt = [u8; 32];
 #[derive(Debug)]
 pub(crate) struct NewGroup<'a> {
     pub(crate) objects: &'a [NewObject],
+    /// Their depths, as far as they are known.
+    pub(crate) depths: &'a [Option<u64>],
     pub(crate) moves: &'a [RefMove],
     pub(crate) operation: Option<&'a Operation>,
     pub(crate) close: bool,
@@ -95,21 +100,30 @@ pub(crate) struct ObjectRow {
     pub(crate) kind: Kind,
     pub(crate) start: u64,
     pub(crate) bytes: u32,
+    pub(crate) depth: Option<u32>,
 }
 
 impl NewGroup<'_> {
+    /// Makes the group that only closes its segment.
+    pub(crate) fn closing() -> NewGroup<'static> {
+        NewGroup { objects: &[], depths: &[], moves: &[], operation: None, close: true }
+    }
+
     /// Gives the group's bytes, and its head as a reader would find it.
     pub(crate) fn encode(&self, place: &Place<'_>) -> (Vec<u8>, Head) {
         let contents: usize = self.objects.iter().map(|object| object.content.len()).sum();
         let mut out = Vec::with_capacity(512 + self.objects.len() * OBJECT_ROW_BYTES + contents);
         out.resize(PREFIX_BYTES, 0);
         let mut objects = Vec::with_capacity(self.objects.len());
-        for object in self.objects {
+        let depths = self.depths.iter().copied().chain(std::iter::repeat(None));
+        for (object, depth) in self.objects.iter().zip(depths) {
             let bytes = u32::try_from(object.content.len()).expect("large objects are loose files");
             out.extend_from_slice(object.id.as_bytes());
             out.extend_from_slice(&bytes.to_le_bytes());
-            out.extend_from_slice(&[object.kind as u8, 0, 0, 0]);
-            objects.push(ObjectRow { id: object.id, kind: object.kind, start: 0, bytes });
+            let depth = depth.filter(|depth| *depth < DEPTH_END).map(|depth| depth as u32);
+            let said = depth.map_or(0, |depth| depth + 1);
+            out.extend_from_slice(&(said << 8 | object.kind as u32).to_le_bytes());
+            objects.push(ObjectRow { id: object.id, kind: object.kind, start: 0, bytes, depth });
         }
         for ref_move in self.moves {
             write_move(&mut out, ref_move);
@@ -212,8 +226,10 @@ impl Prefix {
         for _ in 0..self.objects {
             let id = input.id()?;
             let bytes = input.u32()?;
-            let kind = Kind::from_code(input.take(4)?[0])?;
-            objects.push(ObjectRow { id, kind, start, bytes });
+            let kind_and_depth = input.u32()?;
+            let kind = Kind::from_code(kind_and_depth as u8)?;
+            let depth = (kind_and_depth >> 8).checked_sub(1);
+            objects.push(ObjectRow { id, kind, start, bytes, depth });
             start = start.checked_add(u64::from(bytes))?;
         }
         if start > self.length {
@@ -360,6 +376,7 @@ mod tests {
         let operation = Operation { time: -5, actor: "ann".to_owned(), command: "new".to_owned() };
         let group = NewGroup {
             objects: &objects,
+            depths: &[Some(4)],
             moves: &moves,
             operation: Some(&operation),
             close: false,
@@ -380,6 +397,7 @@ mod tests {
         assert_eq!(whole(&bytes, 64).unwrap(), head);
         assert_eq!(head.moves[0].name, RefName::head());
         assert_eq!(head.operation.unwrap().actor, "ann");
+        assert_eq!(head.objects[0].depth, Some(4));
     }
 
     #[test]
@@ -404,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_closing_group_has_the_length_that_is_kept_free_for_it() {
-        let group = NewGroup { objects: &[], moves: &[], operation: None, close: true };
+        let group = NewGroup::closing();
         let place = Place { salt: &SALT, previous: Id::from_bytes([1; 32]), offset: 64, synced: 0 };
         assert_eq!(group.encode(&place).0.len() as u64, CLOSE_BYTES);
     }

@@ -65,7 +65,8 @@ impl Housekeeper {
             return;
         }
         let mut thread = thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_none() {
+        // One that has panicked is replaced; the next request is its work too.
+        if thread.as_ref().is_none_or(JoinHandle::is_finished) {
             let shared = Arc::clone(&self.shared);
             let named = std::thread::Builder::new().name(name.to_owned());
             // Where no thread can be had, the work waits for the drop.
@@ -140,5 +141,27 @@ impl Shared {
         if wanted.maintenance && self.inner.options.background {
             let _ = self.inner.maintain();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+    use crate::store::local::{LocalStore, Options};
+
+    #[test]
+    fn a_thread_that_panicked_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), Options::default());
+        let housekeeper = store.unwrap().0.housekeeper;
+        let thread = &housekeeper.maintaining;
+        housekeeper.wake(thread, "panics", |_| panic!("as the test wants it"));
+        while !thread.lock().unwrap().as_ref().unwrap().is_finished() {
+            std::thread::yield_now();
+        }
+        housekeeper.wake(thread, "works", |shared| shared.wanted().sync = true);
+        let finished = thread.lock().unwrap().take().unwrap().join();
+        assert!(finished.is_ok() && housekeeper.shared.wanted().sync);
     }
 }

@@ -40,7 +40,7 @@ impl Inner {
     /// Closes the open segment and begins the next, with room for a group of `group_bytes`.
     pub(crate) fn rotate(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let segment = state.open_segment();
-        let close = NewGroup { objects: &[], moves: &[], operation: None, close: true };
+        let close = NewGroup::closing();
         segment.append(&close, 0)?;
         self.next_segment(state, group_bytes)
     }

@@ -84,6 +84,8 @@ pub(crate) struct Location {
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
     pub(crate) kind: Kind,
+    /// How many first parents it has, where its group says it.
+    pub(crate) depth: Option<u32>,
     /// The end of its group: a snapshot that ends before does not see it.
     pub(crate) group_end: u64,
 }
@@ -391,6 +393,7 @@ impl Table {
                 offset: begin + row.start,
                 bytes: row.bytes,
                 kind: row.kind,
+                depth: row.depth,
                 group_end: self.end,
             });
         }

@@ -4,24 +4,22 @@
 //! lock and repairs nothing.
 
 mod ahead;
+mod topology;
 mod walk;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
-use crate::object;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
-use crate::store::local::pack::{Depth, Pack};
+use crate::store::local::pack::Pack;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology, Visit};
-
-/// How many topologies of objects outside packs a handle remembers.
-const TOPOLOGIES_MAX: usize = 1 << 16;
+use topology::topology_of;
 
 /// What was committed up to some moment.
 #[derive(Debug)]
@@ -154,50 +152,6 @@ impl LocalSnapshot {
         }
     }
 
-    /// Works out the topology of an object that no graph file covers, and of its first parents as
-    /// far as needed for its depth.
-    fn topology_outside_packs(&self, id: &Id) -> Result<Option<Topology>> {
-        let mut chain: Vec<(Id, Topology)> = Vec::new();
-        let mut next = Some(*id);
-        let mut depth = 0;
-        while let Some(current) = next {
-            if let Some(known) = self.topologies().get(&current) {
-                depth = known.depth + 1;
-                break;
-            }
-            let stored = match self.find(&current)? {
-                Some(Place::Pack(pack, row)) => {
-                    depth = self.topology_in(pack, row)?.depth + 1;
-                    break;
-                }
-                Some(_) => self.get(&current)?,
-                None if chain.is_empty() => return Ok(None),
-                None => {
-                    let topology = self.topology(&current)?;
-                    depth = topology.ok_or(Error::ObjectMissing { id: current })?.depth + 1;
-                    break;
-                }
-            };
-            let topology = topology_of(&stored.ok_or(Error::ObjectMissing { id: current })?)?;
-            next = topology.parents.first().copied();
-            chain.push((current, topology));
-        }
-        let mut topologies = self.topologies();
-        if topologies.len() > TOPOLOGIES_MAX {
-            topologies.clear();
-        }
-        for (current, mut topology) in chain.into_iter().rev() {
-            topology.depth = depth;
-            depth += 1;
-            topologies.insert(current, topology);
-        }
-        Ok(topologies.get(id).cloned())
-    }
-
-    fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {
-        self.inner.topologies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lists, once each, the objects in packs that none of these other packs has.
     fn ids_of_packs_beyond(&self, others: &[Arc<Pack>]) -> Result<BTreeSet<Id>> {
         let known: HashSet<Id> = others.iter().map(|pack| pack.info().id).collect();
@@ -212,41 +166,6 @@ impl LocalSnapshot {
         }
         Ok(ids)
     }
-
-    fn topology_in(&self, pack: &Pack, row: u32) -> Result<Topology> {
-        pack.topology(row, &mut |id| self.depth_of(id))
-    }
-
-    /// Gives the depth of an object, from pack to pack where their graphs leave it open.
-    pub(crate) fn depth_of(&self, id: &Id) -> Result<Option<u64>> {
-        let (mut next, mut steps) = (*id, 0u64);
-        let steps_max: u64 = self.state.packs.iter().map(|pack| u64::from(pack.len())).sum();
-        while steps <= steps_max {
-            let Some(Place::Pack(pack, row)) = self.find(&next)? else {
-                return Ok(self.topology(&next)?.map(|topology| topology.depth + steps));
-            };
-            match pack.depth(row)? {
-                Depth::Known(depth) => return Ok(Some(depth + steps)),
-                Depth::Beyond { steps: more, parent } => {
-                    next = parent;
-                    steps += more;
-                }
-            }
-        }
-        Err(Error::corrupt(self.inner.layout.pack_dir(), None, "parents in graphs go in circles"))
-    }
-}
-
-/// Reads an object's outline; the depth is left to the caller.
-fn topology_of(stored: &Stored) -> Result<Topology> {
-    let outline = object::outline(stored.kind, &stored.content)?;
-    Ok(Topology {
-        kind: stored.kind,
-        label: outline.label.into(),
-        parents: outline.parents,
-        time: outline.time,
-        depth: 0,
-    })
 }
 
 impl Snapshot for LocalSnapshot {
@@ -287,6 +206,10 @@ impl Snapshot for LocalSnapshot {
             Some(_) => self.topology_outside_packs(id),
             None => self.newer()?.map_or(Ok(None), |newer| newer.topology(id)),
         }
+    }
+
+    fn depth(&self, id: &Id) -> Result<Option<u64>> {
+        self.depth_of(id)
     }
 
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {

@@ -319,7 +319,7 @@ mod tests {
         let path = dir.path().join("segment");
         Segment::allocate(&OsDisk, &path, 4096).unwrap();
         let writer = Segment::begin(&OsDisk, &path, 1).unwrap();
-        let group = NewGroup { objects: &[], moves: &[], operation: None, close: false };
+        let group = NewGroup { close: false, ..NewGroup::closing() };
         writer.append(&group, 0).unwrap();
         let torn_at = writer.end().offset;
         writer.append(&group, torn_at).unwrap();

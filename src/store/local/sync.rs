@@ -32,7 +32,7 @@ impl Inner {
         let mut heard = None;
         if self.followed.swap(false, Ordering::Relaxed) {
             // Another process is about to write: its sync, or that of who follows it, covers this
-            // one too. A sync now would cover one transaction.
+            // one too. A sync now would cover one transaction. Who will not sync rings as well.
             let heard = bell.listen();
             if self.look_at_mark() < target {
                 bell.wait(heard, SHORT_PAUSE);
@@ -67,6 +67,13 @@ impl Inner {
                     bell.wait(heard, if early { SHORT_PAUSE } else { LONG_PAUSE });
                 }
             }
+        }
+    }
+
+    /// Tells those who wait for the sync of who follows them that this handle will not sync soon.
+    pub(crate) fn decline_sync(&self) {
+        if let Some(bell) = self.sync_bell.get() {
+            bell.ring_for_all();
         }
     }
 
@@ -149,5 +156,39 @@ impl Inner {
     pub(crate) fn died(&self, path: &Path, source: std::io::Error) -> Error {
         self.dead.store(true, Ordering::Release);
         Error::OutcomeUnknown { path: path.to_owned(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::disk::OsDisk;
+    use crate::store::local::{LocalStore, Options};
+    use crate::store::{Durability, Snapshot, Store as _, Transaction};
+
+    #[test]
+    fn who_does_not_sync_lets_nobody_wait_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+        let mut nothing = |_: &dyn Snapshot| Ok(Transaction::default());
+        let mut failure =
+            |_: &dyn Snapshot| Err(Error::TooLarge { what: "a test", found: 2, limit: 1 });
+        store.commit(Durability::Full, &mut nothing).unwrap();
+        let bell = store.inner.sync_bell.get().unwrap();
+        if bell.is_silent() {
+            return;
+        }
+        let long = Duration::from_secs(60);
+        let begun = Instant::now();
+        let heard = bell.listen();
+        store.commit(Durability::Relaxed, &mut nothing).unwrap();
+        bell.wait(heard, long);
+        let heard = bell.listen();
+        store.commit(Durability::Full, &mut failure).unwrap_err();
+        bell.wait(heard, long);
+        assert!(begun.elapsed() < long);
     }
 }

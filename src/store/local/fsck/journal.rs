@@ -130,6 +130,20 @@ impl Check<'_> {
         Ok(true)
     }
 
+    /// Compares the depths that groups say with those that all objects together give.
+    pub(super) fn journal_depths(&mut self, journal: &Journal) {
+        for (segment, end) in &journal.segments {
+            let wrong = segment.table().objects.iter().any(|(id, location)| {
+                let (said, right) = (location.depth, self.inventory.depth(id));
+                location.group_end <= *end && said.is_some() && right.is_some() && said != right
+            });
+            if wrong {
+                let why = "it says a wrong depth of an object";
+                self.odd(Severity::Error, "journal-damaged", &segment.path, why);
+            }
+        }
+    }
+
     /// Checks the objects in all segments, each against its id, and the operations.
     pub(super) fn journal_objects(&mut self, journal: &Journal) {
         for (segment, end) in &journal.segments {

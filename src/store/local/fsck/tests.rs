@@ -162,6 +162,11 @@ impl World {
 
     /// Appends a group to the journal that no store would have let in.
     fn force(&self, objects: &[NewObject], refs: &[(&str, RefValue)]) {
+        self.force_at(&[], objects, refs);
+    }
+
+    /// The same, with depths.
+    fn force_at(&self, depths: &[Option<u64>], objects: &[NewObject], refs: &[(&str, RefValue)]) {
         let record = self.manifest().segments.last().unwrap().clone();
         let path = self.layout.segment(record.sequence);
         let segment = Segment::open(&OsDisk, &path, record.sequence, false).unwrap();
@@ -174,7 +179,7 @@ impl World {
                 new: Some(value.clone()),
             })
             .collect();
-        let group = NewGroup { objects, moves: &moves, operation: None, close: false };
+        let group = NewGroup { objects, depths, moves: &moves, operation: None, close: false };
         segment.append(&group, 0).unwrap();
         let mut mirrors = Mirrors::new(Arc::new(OsDisk), self.layout.clone());
         for item in &moves {

@@ -98,22 +98,46 @@ impl<'u, B> Window<'u, B> {
         let Some(place) = next else {
             return self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
         };
-        let Slot::Packed(mut batch) = std::mem::replace(&mut slots.slots[place], Slot::InHand)
-        else {
+        let Slot::Packed(batch) = std::mem::replace(&mut slots.slots[place], Slot::InHand) else {
             return slots;
         };
-        let number = slots.taken + place;
+        let mut hand = Hand { window: self, number: slots.taken + place, batch: Some(batch) };
         drop(slots);
-        (self.unpack)(&mut batch);
-        let mut slots = self.lock();
-        // What is in hand is not taken out, so it is still there, however many went before it.
-        let place = number - slots.taken;
-        slots.slots[place] = Slot::Unpacked(batch);
-        slots
+        hand.batch.as_mut().map(self.unpack);
+        hand.put_back(Slot::Unpacked)
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots<B>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A batch that is being unpacked. Where that panics it is put back as it was, so that the other
+/// thread does not wait for it for ever.
+struct Hand<'w, 'u, B> {
+    window: &'w Window<'u, B>,
+    number: usize,
+    batch: Option<B>,
+}
+
+impl<'w, B> Hand<'w, '_, B> {
+    fn put_back(&mut self, slot: fn(B) -> Slot<B>) -> MutexGuard<'w, Slots<B>> {
+        let mut slots = self.window.lock();
+        if let Some(batch) = self.batch.take() {
+            // What is in hand is not taken out: it is still there, however many went before it.
+            let place = self.number - slots.taken;
+            slots.slots[place] = slot(batch);
+        }
+        slots
+    }
+}
+
+impl<B> Drop for Hand<'_, '_, B> {
+    fn drop(&mut self) {
+        if self.batch.is_some() {
+            drop(self.put_back(Slot::Packed));
+            self.window.changed.notify_one();
+        }
     }
 }
 
@@ -155,5 +179,27 @@ mod tests {
             });
             assert_eq!(out, (0..2000).map(|number| (number, 1)).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn what_a_helper_panicked_over_is_unpacked_by_the_walk() {
+        let walk = std::thread::current().id();
+        let (begun, begins) = std::sync::mpsc::channel();
+        let unpack = |batch: &mut usize| {
+            if std::thread::current().id() != walk {
+                begun.send(()).unwrap();
+                panic!("as the test wants it");
+            }
+            *batch += 100;
+        };
+        let window = Window::new(&unpack);
+        std::thread::scope(|scope| {
+            let help = scope.spawn(|| window.help());
+            assert!((0..WINDOW).map(|number| window.add(number)).last().unwrap_or(false));
+            begins.recv().unwrap();
+            let out: Vec<usize> = std::iter::from_fn(|| window.take()).collect();
+            assert_eq!(out, (100..100 + WINDOW).collect::<Vec<_>>());
+            assert!(help.join().is_err());
+        });
     }
 }

@@ -77,6 +77,11 @@ pub(super) const CASES: &[Case] = &[
         expected: &[("dangling-link", Bad)],
     },
     Case {
+        name: "a depth that is wrong",
+        damage: |world| world.force_at(&[Some(3)], &[entry("root", vec![], &[])], &[]),
+        expected: &[("journal-damaged", Bad)],
+    },
+    Case {
         name: "a ref to nothing",
         damage: |world| {
             let nothing = RefValue::Id(Id::from_bytes([7; 32]));
