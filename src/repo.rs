@@ -28,7 +28,7 @@ use crate::walk;
 
 pub use place::{Place, find_session, head_branch, named_session};
 pub use read::{body, read, read_entry, read_event, read_node, read_session, restored};
-pub use resolve::{ResolvedRange, resolve, resolve_range};
+pub use resolve::{MESSAGE_LABELS, ResolvedRange, resolve, resolve_range};
 pub use revision::{Base, Range, Revision, Step};
 pub use transaction::TransactionBuilder;
 

@@ -53,7 +53,7 @@ pub fn sentence(key: Option<&str>, value: &Value) -> String {
 
 /// Collects the facts that are known at a node, those of the root first.
 pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> {
-    let mut reader = Reader { snapshot, nodes: HashMap::new() };
+    let mut reader = Reader { snapshot, nodes: HashMap::new(), newest: HashMap::new() };
     let mut facts = Vec::new();
     for id in path(snapshot, head)?.into_iter().rev() {
         for fact in reader.node(id)?.facts.clone() {
@@ -141,6 +141,8 @@ fn path(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Id>> {
 struct Reader<'a> {
     snapshot: &'a dyn Snapshot,
     nodes: HashMap<Id, Node>,
+    /// By the node that a merge brought in: where its facts come from.
+    newest: HashMap<Id, HashMap<Told, Id>>,
 }
 
 impl Reader<'_> {
@@ -154,19 +156,33 @@ impl Reader<'_> {
     /// Finds the node that a fact of a node was first written in: a merge repeats others' facts.
     fn origin(&mut self, mut id: Id, fact: &Fact) -> Result<Id> {
         while let Some(merged) = self.node(id)?.parents.get(1).copied() {
-            let mut found = None;
-            for earlier in walk::path(self.snapshot, merged) {
-                let earlier = earlier?;
-                if self.node(earlier)?.facts.contains(fact) {
-                    found = Some(earlier);
-                    break;
-                }
-            }
-            match found {
-                Some(earlier) => id = earlier,
+            match self.newest(merged)?.get(&told(fact)) {
+                Some(earlier) => id = *earlier,
                 None => break,
             }
         }
         Ok(id)
     }
+
+    /// Gives the newest node that has each fact, of those from one back to the root.
+    fn newest(&mut self, head: Id) -> Result<&HashMap<Told, Id>> {
+        if !self.newest.contains_key(&head) {
+            let mut newest = HashMap::new();
+            for id in walk::path(self.snapshot, head) {
+                let id = id?;
+                for fact in &self.node(id)?.facts {
+                    newest.entry(told(fact)).or_insert(id);
+                }
+            }
+            self.newest.insert(head, newest);
+        }
+        Ok(&self.newest[&head])
+    }
+}
+
+/// What tells facts apart.
+type Told = (Option<String>, String, Option<Id>);
+
+fn told(fact: &Fact) -> Told {
+    (fact.key.clone(), json::to_string(&fact.value), fact.source)
 }

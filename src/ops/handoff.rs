@@ -17,7 +17,7 @@ use crate::id::{Id, Kind};
 use crate::memory;
 use crate::object::Entry;
 use crate::ops::handoff::passages::{Passages, Ranked, shortened};
-use crate::ops::{Target, memory_head};
+use crate::ops::{RoleMap, Target, memory_head};
 use crate::repo::{Place, resolve, restored};
 use crate::session::{Message, View};
 use crate::store::Snapshot;
@@ -54,6 +54,8 @@ pub struct HandoffOptions {
     pub goal: String,
     /// How many tokens it may have.
     pub budget_tokens: usize,
+    /// What roles stand for.
+    pub roles: RoleMap,
 }
 
 /// What is handed over.
@@ -73,7 +75,7 @@ pub fn handoff(snapshot: &dyn Snapshot, options: &HandoffOptions) -> Result<Hand
     let view = View::of(snapshot, &session)?;
     let place = Place::in_session(session.as_str());
     let entry = resolve(snapshot, &place, options.revision.as_deref().unwrap_or("HEAD"))?;
-    let story = Story::read(snapshot, entry, &options.goal)?;
+    let story = Story::read(snapshot, entry, options)?;
     let head = memory_head(snapshot, &options.target, options.revision.as_deref())?;
     let facts = memory::latest(memory::resolve(snapshot, head)?);
     let facts: Vec<String> = facts.iter().map(|fact| format!("- {}", fact.sentence())).collect();
@@ -163,9 +165,9 @@ struct Story {
 }
 
 impl Story {
-    fn read(snapshot: &dyn Snapshot, at: Id, goal: &str) -> Result<Story> {
+    fn read(snapshot: &dyn Snapshot, at: Id, options: &HandoffOptions) -> Result<Story> {
         let mut story = Story {
-            passages: Passages::about(goal),
+            passages: Passages::about(&options.goal),
             files: Vec::new(),
             last: Vec::new(),
             summaries: Vec::new(),
@@ -174,14 +176,14 @@ impl Story {
             if stored.kind == Kind::Entry {
                 let mut entry = Entry::decode(&stored.content)?;
                 restored(snapshot, &mut entry.body)?;
-                story.take(*id, &entry);
+                story.take(*id, &entry, &options.roles);
             }
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(story)
     }
 
-    fn take(&mut self, id: Id, entry: &Entry) {
+    fn take(&mut self, id: Id, entry: &Entry, roles: &RoleMap) {
         let Some(message) = Message::read(&entry.label, &entry.body) else {
             let summary = entry.body.get("summary").and_then(Value::as_text);
             if let Some(summary) = summary.filter(|text| !text.trim().is_empty()) {
@@ -204,9 +206,10 @@ impl Story {
         if text.trim().is_empty() {
             return;
         }
-        self.passages.add(id, &message.role, &text);
+        let role = roles.name(&message.role);
+        self.passages.add(id, role, &text);
         if self.last.len() < LAST_MAX {
-            self.last.push((id, message.role.clone(), text));
+            self.last.push((id, role.to_owned(), text));
         }
     }
 

@@ -145,10 +145,14 @@ pub fn root_of(snapshot: &dyn Snapshot, session: &str) -> Result<String> {
 ///
 /// A parent that is not in the list makes its child a root.
 pub fn session_forest(sessions: &[SessionInfo]) -> Vec<(usize, usize)> {
+    forest(&sessions.iter().map(|info| &info.meta).collect::<Vec<_>>())
+}
+
+pub(super) fn forest(sessions: &[&Session]) -> Vec<(usize, usize)> {
     let places: HashMap<&str, usize> =
-        sessions.iter().enumerate().map(|(place, info)| (info.meta.sid.as_str(), place)).collect();
+        sessions.iter().enumerate().map(|(place, meta)| (meta.sid.as_str(), place)).collect();
     let parent = |place: usize| {
-        let fork = sessions[place].meta.fork.as_ref()?;
+        let fork = sessions[place].fork.as_ref()?;
         places.get(fork.session.as_str()).copied().filter(|parent| *parent != place)
     };
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Entry;
 use crate::ops::part::{fork_point, since};
+use crate::ops::seen::conflict;
 use crate::ops::{Target, origin};
 use crate::repo::{Place, Repo};
 use crate::store::{Durability, Operation, Snapshot};
@@ -126,11 +127,7 @@ fn check_seen(
     };
     for ((found, seen), name) in found.iter().zip(&seen).zip([branch, other]) {
         if found != seen {
-            return Err(Error::RefConflict {
-                name: format!("sessions/{session}/heads/{name}"),
-                expected: seen.to_string(),
-                found: found.to_string(),
-            });
+            return Err(conflict(session, name, Some(*seen), Some(*found)));
         }
     }
     Ok(())

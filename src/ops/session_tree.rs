@@ -1,9 +1,10 @@
 //! The tree of sessions: which was forked from which.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::object::Session;
+use crate::ops::list::forest;
 use crate::session::View;
 use crate::store::Snapshot;
 
@@ -37,33 +38,19 @@ pub fn session_tree(snapshot: &dyn Snapshot) -> Result<Vec<SessionNode>> {
         headers.push(View::of(snapshot, &session)?.meta()?);
     }
     headers.sort_by(|one, other| (one.time, &one.sid).cmp(&(other.time, &other.sid)));
-    let places: HashMap<String, usize> =
-        headers.iter().enumerate().map(|(place, header)| (header.sid.clone(), place)).collect();
-    let parents: Vec<Option<usize>> =
-        headers.iter().map(|header| places.get(&header.fork.as_ref()?.session).copied()).collect();
-    let mut nodes: Vec<SessionNode> = Vec::with_capacity(headers.len());
-    for (place, header) in headers.into_iter().enumerate() {
-        let parent = parents[place].filter(|_| leads_to_root(&parents, place));
-        nodes.push(SessionNode { header, parent, children: Vec::new() });
-    }
-    for place in 0..nodes.len() {
-        if let Some(parent) = nodes[place].parent {
+    let forest = forest(&headers.iter().collect::<Vec<_>>());
+    let node = |header| SessionNode { header, parent: None, children: Vec::new() };
+    let mut nodes: Vec<SessionNode> = headers.into_iter().map(node).collect();
+    let mut above: Vec<usize> = Vec::new();
+    for (depth, place) in forest {
+        above.truncate(depth);
+        if let Some(parent) = above.last().copied() {
+            nodes[place].parent = Some(parent);
             nodes[parent].children.push(place);
         }
+        above.push(place);
     }
     Ok(nodes)
-}
-
-/// Says whether a session's parents end somewhere, and not where they began.
-fn leads_to_root(parents: &[Option<usize>], place: usize) -> bool {
-    let mut next = Some(place);
-    for _ in 0..=parents.len() {
-        match next {
-            None => return true,
-            Some(place) => next = parents[place],
-        }
-    }
-    false
 }
 
 #[cfg(test)]
@@ -97,6 +84,5 @@ mod tests {
         let parents: Vec<_> = nodes.iter().map(|node| node.parent).collect();
         assert_eq!(parents, [None, Some(0), Some(1), None]);
         assert_eq!(nodes[0].children, [1]);
-        assert!(!leads_to_root(&[Some(1), Some(0)], 0));
     }
 }

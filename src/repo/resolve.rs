@@ -19,8 +19,8 @@ use crate::walk;
 /// How many candidates an ambiguous prefix lists.
 const CANDIDATES_MAX: usize = 10;
 
-/// The types of entries that `msg:N` counts.
-const MESSAGE_LABELS: [&str; 3] = ["message", "user", "assistant"];
+/// The types of entries that are messages, which `msg:N` counts.
+pub const MESSAGE_LABELS: [&str; 3] = ["message", "user", "assistant"];
 
 /// Both ends of a range, found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

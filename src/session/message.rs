@@ -9,8 +9,7 @@
 
 use crate::codec::{Value, json};
 
-/// The types of entries that are messages.
-pub const MESSAGE_LABELS: [&str; 3] = ["message", "user", "assistant"];
+pub use crate::repo::MESSAGE_LABELS;
 
 /// A message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

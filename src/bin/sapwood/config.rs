@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use sapwood::disk::{self, OsDisk};
 use sapwood::error::Error;
+use sapwood::ops::RoleMap;
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::args::Global;
@@ -50,7 +51,7 @@ pub(crate) const KEYS: [Key; 7] = [
 ];
 
 /// What a role can be in a context.
-const ROLES: &[&str] = &["user", "assistant", "system", "tool"];
+const ROLES: &[&str] = &["user", "assistant", "system"];
 
 const fn key(
     name: &'static str,
@@ -168,6 +169,20 @@ pub(crate) fn current() -> &'static Settings {
 /// Gives the value of a key, if it has one.
 pub(crate) fn text(key: &str) -> Option<String> {
     current().values.get(key).map(|setting| setting.value.clone())
+}
+
+/// Gives what roles stand for: what flags say (`ROLE=ROLE`), else what the settings say.
+pub(crate) fn role_map(flags: &[String]) -> Result<RoleMap, Failure> {
+    let mut roles = RoleMap::default();
+    for (key, setting) in &current().values {
+        if let Some(role) = role_of(key) {
+            roles.map(role, &setting.value)?;
+        }
+    }
+    for flag in flags {
+        roles.add(flag)?;
+    }
+    Ok(roles)
 }
 
 /// Names the user's file.

@@ -134,7 +134,7 @@ impl Context {
         }
     }
 
-    /// Opens the store for reading. Nothing is ever written.
+    /// Opens the store for reading. Nothing is ever written but caches, which hold no truth.
     pub(crate) fn open(&self) -> Result<Opened, Failure> {
         let options = Options { read_only: true, ..options() };
         self.opened(|| Ok(LocalStore::open(disk(), &self.find()?, options)?))

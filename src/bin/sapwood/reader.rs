@@ -1,8 +1,7 @@
 //! What the commands that read a session begin with: the store, one moment of it, and the session.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sapwood::error::Error;
@@ -17,8 +16,12 @@ use crate::plumbing::{SHORT_DIGITS, short};
 use crate::range::Range;
 use crate::target::Within;
 
-/// How many ids are shortened one by one before all ids are looked at.
-const SINGLE_SHORTS_MAX: usize = 512;
+/// How many ids are compared with all others to be shortened.
+const COMPARED_MAX: usize = 512;
+
+/// How many digits tell an id from all others without a look: among a thousand million objects one
+/// in 280,000 has a twin.
+const LONG_DIGITS: usize = 12;
 
 /// A store at one moment, seen from a session.
 pub(crate) struct Reader {
@@ -26,16 +29,8 @@ pub(crate) struct Reader {
     pub(crate) opened: Opened,
     /// The moment.
     pub(crate) snapshot: Arc<dyn Snapshot>,
-    shorts: RefCell<Shorts>,
-}
-
-/// What is known for shortening ids.
-#[derive(Default)]
-struct Shorts {
-    /// How many were asked for.
-    asked: usize,
-    /// All ids, sorted, once many are asked for.
-    all: Vec<Id>,
+    /// How many ids were shortened.
+    shortened: Cell<usize>,
 }
 
 impl Reader {
@@ -44,7 +39,7 @@ impl Reader {
         let mut opened = context.open()?;
         opened.place = within.target(&opened).place();
         let snapshot = opened.repo.snapshot()?;
-        Ok(Reader { opened, snapshot, shorts: RefCell::default() })
+        Ok(Reader { opened, snapshot, shortened: Cell::new(0) })
     }
 
     /// Finds the session.
@@ -72,29 +67,13 @@ impl Reader {
         Range::find(&*self.snapshot, &self.opened, text)
     }
 
-    /// Shortens an id.
+    /// Shortens an id. After many it is no longer compared with all others.
     pub(crate) fn short(&self, id: &Id) -> Result<String, Failure> {
-        let mut shorts = self.shorts.borrow_mut();
-        shorts.asked += 1;
-        if shorts.asked == SINGLE_SHORTS_MAX {
-            self.snapshot.for_each(&mut |id, _| {
-                shorts.all.push(*id);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            shorts.all.sort_unstable();
+        self.shortened.set(self.shortened.get() + 1);
+        match self.shortened.get() > COMPARED_MAX {
+            true => Ok(id.short(LONG_DIGITS)),
+            false => short(&*self.snapshot, id, SHORT_DIGITS),
         }
-        let Ok(place) = shorts.all.binary_search(id) else {
-            return short(&*self.snapshot, id, SHORT_DIGITS);
-        };
-        let before = place.checked_sub(1).and_then(|before| shorts.all.get(before));
-        let beside = [before, shorts.all.get(place + 1)];
-        let text = id.to_string();
-        let is_alone = |digits: &usize| {
-            let own = &text[..*digits];
-            beside.iter().flatten().all(|other| other.short(*digits) != own)
-        };
-        let digits = (SHORT_DIGITS..Id::DIGITS).find(is_alone);
-        Ok(text[..digits.unwrap_or(Id::DIGITS)].to_owned())
     }
 
     /// Reads the names on the session's entries; none if there is no session.

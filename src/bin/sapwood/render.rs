@@ -14,16 +14,14 @@ use crate::style;
 /// How much of a first line is shown.
 const LINE_CHARACTERS: usize = 60;
 
-/// Cuts a line after so many characters, and says so with a dot.
+/// Cuts a line to so many characters, the last of which then says so.
 pub(crate) fn clipped(line: &str, characters: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
-    match line.char_indices().nth(characters) {
-        None => line.chars().map(clean).collect(),
-        Some((end, _)) => {
-            let kept: String = line[..end].chars().map(clean).collect();
-            format!("{}…", kept.trim_end())
-        }
+    if line.chars().nth(characters).is_none() {
+        return line.chars().map(clean).collect();
     }
+    let kept: String = line.chars().take(characters.saturating_sub(1)).map(clean).collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// Writes who says what, on one line.

@@ -15,7 +15,7 @@ use crate::repo::read_session;
 use crate::session::{Message, restored_entry};
 use crate::store::Snapshot;
 
-const MAGIC: &[u8; 8] = b"SAPWSUM1";
+const MAGIC: &[u8; 8] = b"SAPWSUM2";
 const CHECKSUM_BYTES: usize = 32;
 
 /// How many characters of the first message are kept.
@@ -52,6 +52,8 @@ pub struct Summaries {
 struct Known {
     summary: Summary,
     is_milestone: bool,
+    /// The milestone before it on its path.
+    before: Option<Id>,
 }
 
 impl Summaries {
@@ -80,11 +82,13 @@ impl Summaries {
         }
         let mut depth = snapshot.topology(end)?.ok_or(Error::ObjectMissing { id: *end })?.depth;
         let mut base = Summary::default();
+        let mut milestone = None;
         let mut steps = Vec::new();
         let paths = &self.paths;
         snapshot.read_path(end, &mut |id, stored| {
             if let Some(known) = paths.get(id) {
                 base = known.summary.clone();
+                milestone = if known.is_milestone { Some(*id) } else { known.before };
                 return Ok(ControlFlow::Break(()));
             }
             if stored.kind != Kind::Entry {
@@ -106,7 +110,11 @@ impl Summaries {
             }
             let is_milestone = depth.is_multiple_of(MILESTONE) && depth > 0;
             if is_milestone || id == *end {
-                self.paths.insert(id, Known { summary: base.clone(), is_milestone });
+                let known = Known { summary: base.clone(), is_milestone, before: milestone };
+                self.paths.insert(id, known);
+            }
+            if is_milestone {
+                milestone = Some(id);
             }
         }
         Ok(base)
@@ -114,9 +122,22 @@ impl Summaries {
 
     /// Forgets what no session needs any more.
     pub(super) fn keep_used(&mut self) {
-        let used = std::mem::take(&mut self.used);
-        self.paths.retain(|id, known| known.is_milestone || used.contains(id));
+        let mut used = std::mem::take(&mut self.used);
+        let mut open: Vec<Id> = used.iter().copied().collect();
+        while let Some(id) = open.pop() {
+            let before = self.paths.get(&id).and_then(|known| known.before);
+            open.extend(before.filter(|before| used.insert(*before)));
+        }
+        self.paths.retain(|id, _| used.contains(id));
         self.sessions.retain(|id, _| used.contains(id));
+    }
+}
+
+#[cfg(test)]
+impl Summaries {
+    /// Counts the paths that are known.
+    pub(super) fn path_count(&self) -> usize {
+        self.paths.len()
     }
 }
 
@@ -186,7 +207,9 @@ impl Summaries {
         for (id, known) in &self.paths {
             let letter = if known.is_milestone { b'm' } else { b'p' };
             let summary = &known.summary;
-            let mut rest = Vec::with_capacity(25 + summary.words.len());
+            let mut rest = Vec::with_capacity(58 + summary.words.len());
+            rest.push(u8::from(known.before.is_some()));
+            rest.extend(known.before.iter().flat_map(|id| *id.as_bytes()));
             rest.extend(summary.time.to_le_bytes());
             rest.extend(summary.messages.to_le_bytes());
             rest.push(u8::from(summary.cost.is_some()));
@@ -231,13 +254,23 @@ fn read_records(mut body: &[u8]) -> Option<Summaries> {
         match letter {
             b's' => drop(found.sessions.insert(id, Session::decode(content).ok()?)),
             b'p' | b'm' => {
-                let summary = read_summary(content)?;
-                found.paths.insert(id, Known { summary, is_milestone: *letter == b'm' });
+                let known = read_known(content, *letter == b'm')?;
+                found.paths.insert(id, known);
             }
             _ => return None,
         }
     }
     Some(found)
+}
+
+fn read_known(content: &[u8], is_milestone: bool) -> Option<Known> {
+    let (has_before, content) = content.split_first()?;
+    if *has_before == 0 {
+        return Some(Known { summary: read_summary(content)?, is_milestone, before: None });
+    }
+    let (before, content) = content.split_first_chunk()?;
+    let before = Some(Id::from_bytes(*before));
+    Some(Known { summary: read_summary(content)?, is_milestone, before })
 }
 
 fn read_summary(content: &[u8]) -> Option<Summary> {

@@ -3,7 +3,7 @@ use crate::codec::Value;
 use crate::object::Fork;
 use crate::repo::Repo;
 use crate::session::{self, Change};
-use crate::store::Durability;
+use crate::store::{Durability, Operation};
 
 /// Makes a session with a message for each text, each of which costs a half.
 fn say(repo: &Repo, sid: &str, texts: &[&str], time: i64) {
@@ -117,4 +117,25 @@ fn forks_hang_under_their_parents_and_a_missing_parent_means_root() {
     assert_eq!(root_of(snapshot, "lost").unwrap(), "lost");
     assert_eq!(root_of(snapshot, "x").unwrap(), "y", "a circle ends");
     assert!(root_of(snapshot, "gone").is_err());
+}
+
+#[test]
+fn milestones_go_with_the_last_path_that_passes_them() {
+    let repo = Repo::in_memory();
+    let texts = vec!["x"; 3000];
+    say(&repo, "long", &texts, 10);
+    say(&repo, "other", &["y"], 20);
+    let mut summaries = Summaries::default();
+    list(&repo, &ListOptions::default(), &mut summaries);
+    let mut kept = Summaries::decode(&summaries.encode().unwrap());
+    assert_eq!(kept.path_count(), 4, "two ends and two milestones");
+    list(&repo, &ListOptions::default(), &mut kept);
+    assert_eq!((kept.path_count(), kept.learned()), (4, 0), "milestones of a known path stay");
+    say(&repo, "long", &["z"], 30);
+    list(&repo, &ListOptions::default(), &mut kept);
+    assert_eq!(kept.path_count(), 4);
+    let gone = Operation { time: 40, actor: "tester".to_owned(), command: "rm".to_owned() };
+    crate::ops::remove_session(&repo, "long", &gone).unwrap();
+    list(&repo, &ListOptions::default(), &mut kept);
+    assert_eq!(kept.path_count(), 1);
 }

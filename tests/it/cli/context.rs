@@ -94,3 +94,21 @@ fn a_handoff_is_markdown_and_can_be_piped() {
     sandbox.fails(3, &["handoff", " "]);
     sandbox.fails(2, &["handoff"]);
 }
+
+#[test]
+fn the_settings_say_what_roles_are_and_flags_win() {
+    let (sandbox, _) = sandbox();
+    sandbox.ok(&["config", "context.role-map.interviewer", "assistant"]);
+    let first = |args: &[&str]| {
+        let out = sandbox.ok(&[&["context", "msg:1"], args].concat());
+        out.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(first(&[]), "## Assistant");
+    assert_eq!(first(&["--role-map", "interviewer=system"]), "## System");
+    assert!(first(&["--json"]).contains(r#""role":"assistant""#));
+    let page = sandbox.ok(&["handoff", "build it", "msg:1"]);
+    assert!(page.contains("\nassistant, "), "{page}");
+    let heads = sandbox.ok(&["ask", "-m", "x", "--parent", "HEAD", "--with", "grep '^## '"]);
+    assert_eq!(heads.lines().next(), Some("## Assistant"));
+    sandbox.fails(3, &["config", "context.role-map.x", "tool"]);
+}

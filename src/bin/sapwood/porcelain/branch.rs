@@ -219,7 +219,7 @@ fn line(
     }
     let padding = " ".repeat(name_columns - name.chars().count());
     let name = context.output.paint(style::REF, name);
-    let age = info.time.map_or("nothing yet".to_owned(), |time| ago(time, now()));
+    let age = info.time.map_or("nothing yet".to_owned(), |time| sapwood::time::age(time, now()));
     let entries = plural(info.entries, "entry", "entries");
     let mut line = format!("{mark} {name}{padding} {end} {entries}, {age}");
     if let Some(known) = &info.record {
@@ -243,17 +243,4 @@ fn line(
 /// Counts things in words.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
-}
-
-/// Says how long ago a time was.
-fn ago(time_ms: i64, now_ms: i64) -> String {
-    let seconds = now_ms.saturating_sub(time_ms) / 1000;
-    let units = [(31_536_000, "year"), (86_400, "day"), (3600, "hour"), (60, "minute")];
-    match units.into_iter().find(|(unit, _)| seconds >= *unit) {
-        Some((unit, name)) => {
-            let count = seconds / unit;
-            format!("{} ago", plural(count.unsigned_abs(), name, &format!("{name}s")))
-        }
-        None => "just now".to_owned(),
-    }
 }

@@ -2,9 +2,10 @@
 
 use clap::ValueEnum;
 use sapwood::codec::{Value, json};
-use sapwood::ops::{self, ContextOptions, ContextOutcome, RoleMap};
+use sapwood::ops::{self, ContextOptions, ContextOutcome};
 use sapwood::store::Snapshot;
 
+use crate::config;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::plumbing::{SHORT_DIGITS, short};
@@ -17,7 +18,8 @@ use crate::target::Within;
 /// stacks and merges. Model and thinking level are those in force there.
 ///
 /// Roles that models do not know speak as a user, with their name before what
-/// they say, unless --role-map says what they are.
+/// they say, unless --role-map or the setting context.role-map.ROLE says what
+/// they are.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,10 +61,7 @@ enum Format {
 }
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let mut roles = RoleMap::default();
-    for role in &args.roles {
-        roles.add(role)?;
-    }
+    let roles = config::role_map(&args.roles)?;
     let opened = context.open()?;
     let snapshot = opened.repo.snapshot()?;
     let options = ContextOptions {

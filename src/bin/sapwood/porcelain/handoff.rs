@@ -3,6 +3,7 @@
 use sapwood::ops::{self, HandoffOptions};
 use sapwood::session::{FIRST_BRANCH, View};
 
+use crate::config;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::target::Within;
@@ -47,6 +48,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         revision: args.revision,
         goal: args.goal.clone(),
         budget_tokens: args.budget as usize,
+        roles: config::role_map(&[])?,
     };
     let outcome = ops::handoff(&*snapshot, &options)?;
     let branch = View::of(&*snapshot, &outcome.session)?.active()?;

@@ -1,5 +1,7 @@
 //! `sapwood transcript`
 
+mod follow;
+
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use crate::reader::Reader;
 use crate::render;
 use crate::style;
 use crate::target::Within;
+use follow::Ends;
 
 /// How long to wait before the store is looked at again.
 const WAIT: Duration = Duration::from_millis(100);
@@ -52,58 +55,97 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     context.output.list(args.listing);
-    let mut reader = Reader::open(context, &args.within)?;
+    let reader = Reader::open(context, &args.within)?;
     let session = reader.session()?;
     if !args.follow {
         context.output.page();
     }
-    let to = args.to.unwrap_or(u64::MAX);
-    let mut shown = args.from.saturating_sub(1);
-    loop {
-        shown = print(context, &reader, &session, shown, to)?;
-        if !args.follow || shown >= to {
-            return Ok(Answer::Yes);
-        }
-        context.output.flush()?;
-        let before = ends(&reader, &session)?;
-        while ends(&reader, &session)? == before {
-            thread::sleep(WAIT);
-            reader.snapshot = reader.opened.repo.snapshot()?;
-        }
+    let (after, to) = (args.from.saturating_sub(1), args.to.unwrap_or(u64::MAX));
+    print(context, &reader, &session, after, to)?;
+    if args.follow {
+        follow(context, reader, &session, after, to)?;
     }
+    Ok(Answer::Yes)
 }
 
-/// Gives what moves whenever a transcript grows.
-fn ends(reader: &Reader, session: &str) -> Result<(Option<Id>, Option<Id>), Failure> {
-    let view = sapwood::session::View::of(&*reader.snapshot, session)?;
-    Ok((view.target("tip")?, view.target("events")?))
-}
-
-/// Prints the turns after one up to another, and gives the last that was printed.
+/// Prints the turns after one up to another.
 fn print(
     context: &mut Context,
     reader: &Reader,
     session: &str,
     after: u64,
     to: u64,
-) -> Result<u64, Failure> {
+) -> Result<(), Failure> {
     let mut items = walk::transcript_items(&*reader.snapshot, session)?;
     items.skip_turns(after)?;
-    let mut last = after;
     for item in items {
         let (turn, item) = item?;
         if turn > to {
             break;
         }
-        match item {
-            _ if turn <= after => continue,
-            Item::Event(_, event) if !walk::is_turn(&event) => continue,
-            Item::Entry(id) => print_entry(context, reader, turn, id)?,
-            Item::Event(id, event) => print_event(context, reader, turn, id, event)?,
+        if turn > after {
+            print_item(context, reader, turn, item)?;
         }
-        last = turn;
     }
-    Ok(last)
+    Ok(())
+}
+
+/// Prints the turns that come, those after one up to another.
+fn follow(
+    context: &mut Context,
+    mut reader: Reader,
+    session: &str,
+    after: u64,
+    to: u64,
+) -> Result<(), Failure> {
+    let mut ends = Ends::of(&*reader.snapshot, session)?;
+    let mut turn = walk::turn_count(&*reader.snapshot, session)?;
+    while turn.max(after) < to {
+        context.output.flush()?;
+        let mut now = ends;
+        while now == ends {
+            thread::sleep(WAIT);
+            reader.snapshot = reader.opened.repo.snapshot()?;
+            now = Ends::of(&*reader.snapshot, session)?;
+        }
+        match ends.until(&*reader.snapshot, now)? {
+            Some(items) => {
+                for item in items {
+                    turn += u64::from(is_turn(&item));
+                    if turn > after && turn <= to {
+                        print_item(context, &reader, turn, item)?;
+                    }
+                }
+            }
+            None => {
+                print(context, &reader, session, turn.max(after), to)?;
+                turn = walk::turn_count(&*reader.snapshot, session)?;
+            }
+        }
+        ends = now;
+    }
+    Ok(())
+}
+
+fn is_turn(item: &Item) -> bool {
+    match item {
+        Item::Entry(_) => true,
+        Item::Event(_, event) => walk::is_turn(event),
+    }
+}
+
+/// Prints a turn; what is none is passed over.
+fn print_item(
+    context: &mut Context,
+    reader: &Reader,
+    turn: u64,
+    item: Item,
+) -> Result<(), Failure> {
+    match item {
+        item if !is_turn(&item) => Ok(()),
+        Item::Entry(id) => print_entry(context, reader, turn, id),
+        Item::Event(id, event) => print_event(context, reader, turn, id, event),
+    }
 }
 
 fn print_entry(context: &mut Context, reader: &Reader, turn: u64, id: Id) -> Result<(), Failure> {

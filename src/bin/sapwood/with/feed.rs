@@ -1,10 +1,11 @@
 //! What a command is fed with: messages, as Markdown or as JSON.
 
 use sapwood::codec::{Value, json};
-use sapwood::ops::{self, RoleMap};
+use sapwood::ops;
 use sapwood::session::Message;
 
 use super::{Setting, With};
+use crate::config;
 use crate::failure::Failure;
 
 /// A command that reads messages.
@@ -24,7 +25,7 @@ impl Feed {
         setting: Setting<'_>,
         messages: &[Message],
     ) -> Result<Option<String>, Failure> {
-        let roles = RoleMap::default();
+        let roles = config::role_map(&[])?;
         let input = match self.json_input {
             false => ops::messages_to_markdown(messages, &roles),
             true => {

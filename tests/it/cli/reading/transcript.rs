@@ -35,6 +35,40 @@ fn phases_and_selves_are_kept() {
 }
 
 #[test]
+fn many_ids_are_shortened_without_a_look_at_all_others() {
+    let sandbox = Sandbox::with_store();
+    let ids = sandbox.append("s", "main", &["x"; 600]);
+    let turns = sandbox.ok(&["transcript"]);
+    let digits: Vec<&str> =
+        turns.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!((digits[0], digits[599]), (&ids[0][..8], &ids[599][..12]));
+}
+
+#[test]
+fn what_is_followed_is_what_is_read_later() {
+    let (sandbox, _) = forked();
+    let mut command = sandbox.command(&["transcript", "--follow", "--from", "2", "--to", "17"]);
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut followed = Vec::new();
+    let steps: [&dyn Fn(); 5] = [
+        &|| drop(say(&sandbox, "main", &["user: a", "user: b"])),
+        &|| drop(sandbox.ok(&["-q", "switch", "-c", "idea", "main~3"])),
+        &|| drop(say(&sandbox, "idea", &["user: c"])),
+        &|| drop(sandbox.ok(&["label", "end"])),
+        &|| drop(say(&sandbox, "main", &["user: d", "user: e", "user: f", "user: g"])),
+    ];
+    followed.extend(lines.by_ref().take(8).map(|line| line.unwrap()));
+    for (step, count) in steps.into_iter().zip([2, 1, 1, 1, 3]) {
+        step();
+        followed.extend(lines.by_ref().take(count).map(|line| line.unwrap()));
+    }
+    assert!(lines.next().is_none() && child.wait().unwrap().success());
+    let all = sandbox.ok(&["transcript", "--from", "2", "--to", "17"]);
+    assert_eq!(followed, all.lines().collect::<Vec<_>>());
+}
+
+#[test]
 fn new_turns_are_followed() {
     let (sandbox, _) = forked();
     let mut command = sandbox.command(&["transcript", "--follow", "--from", "9", "--to", "12"]);
