@@ -250,8 +250,20 @@ impl Change<'_> {
                 at: found.to_string(),
             });
         }
+        let memory = self.inherited_memory(record)?;
         self.set(&format!("heads/{name}"), record.at.map(RefValue::Id))?;
+        self.set(&format!("memory/{name}"), memory)?;
         self.record_branch(walk::BRANCH, name, record)
+    }
+
+    /// Gives the shortcut to memory of a branch that begins where the one it comes from ends.
+    fn inherited_memory(&self, record: &BranchRecord) -> Result<Option<RefValue>> {
+        match &record.parent {
+            Some(parent) if record.at.is_some() && self.branch(parent)? == record.at => {
+                self.reference(&format!("memory/{parent}"))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Records what is known of a branch from now on, in an event.

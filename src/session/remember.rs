@@ -256,8 +256,14 @@ mod tests {
         change(&repo, |change| learn(change, "main", "b").map(|_| ()));
         change(&repo, |change| {
             change.create_branch("old", &BranchRecord::at(Some(ids[1]), None))?;
-            change.create_branch("new", &BranchRecord::at(change.branch("main")?, None))
+            let record = BranchRecord::at(change.branch("main")?, Some("main".to_owned()));
+            change.create_branch("new", &record)
         });
+        let shortcut = |branch: &str| {
+            repo.reference(&RefName::of_session("s", &format!("memory/{branch}")).unwrap()).unwrap()
+        };
+        assert_eq!((shortcut("new"), shortcut("old")), (shortcut("main"), None));
+        assert!(shortcut("new").is_some(), "a branch has the shortcut of where it begins");
         assert_eq!(facts(&repo, "old"), Vec::<String>::new());
         assert_eq!(facts(&repo, "new"), ["b", "a"]);
         change(&repo, |change| change.set("heads/new", Some(RefValue::Id(ids[2]))));
