@@ -263,12 +263,12 @@ impl Plan<'_> {
                 }
                 _ if *name == RefName::head() && !only_head => {
                     if self.snapshot.reference(name)? == *from {
-                        change.set_ref(name.clone(), to.clone());
+                        change.set_ref(name.clone(), to.clone())?;
                     }
                 }
                 _ => {
                     self.check(name, from)?;
-                    change.set_ref(name.clone(), to.clone());
+                    change.set_ref(name.clone(), to.clone())?;
                 }
             }
         }

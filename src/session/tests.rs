@@ -159,6 +159,8 @@ fn a_branch_that_begins_with_nothing_is_recorded_once() {
     let snapshot = repo.snapshot().unwrap();
     let record = View::of(&*snapshot, "s").unwrap().record("other").unwrap().unwrap();
     assert_eq!((record.at, record.parent.as_deref()), (None, Some("main")));
+    let free = View::of(&*snapshot, "s").unwrap().free_branch("other").unwrap();
+    assert_eq!(free, "other-2", "a branch on record has its name");
     let found = find_pin(&*snapshot, None, Some("x")).unwrap().unwrap();
     assert_eq!((found.session(), found.branch()), ("s", "x"));
     assert_eq!(find_pin(&*snapshot, Some("t"), None).unwrap(), None);
