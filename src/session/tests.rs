@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::codec::Value;
 use crate::id::Id;
-use crate::object::{Event, Object, Run, Session};
+use crate::object::{Event, Object, Run};
 use crate::repo::{Place, Repo};
 use crate::store::{Durability, Expected, RefName, RefValue};
 
@@ -254,23 +254,6 @@ fn odd_events_are_refused_and_never_read_as_something_else() {
     tell(&repo, event(&[], &[first], 2));
     let wrong = transcript(&*repo.snapshot().unwrap(), "s").unwrap_err();
     assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
-}
-
-#[test]
-fn a_session_is_found_by_name_beside_one_that_does_not_read() {
-    let repo = Repo::in_memory();
-    let mut transaction = repo.transaction();
-    let blob = transaction.put(&Object::Blob(b"x".to_vec())).unwrap();
-    let meta = RefName::of_session("broken", "meta").unwrap();
-    transaction.update(meta, Expected::Missing, Some(RefValue::Id(blob)));
-    let named = Session { name: Some("good".to_owned()), ..Session::new("s", 0) };
-    let named = transaction.put(&Object::Session(named)).unwrap();
-    let meta = RefName::of_session("s", "meta").unwrap();
-    transaction.update(meta, Expected::Missing, Some(RefValue::Id(named)));
-    transaction.commit(Durability::Full).unwrap();
-    let snapshot = repo.snapshot().unwrap();
-    assert_eq!(crate::repo::find_session(&*snapshot, "good").unwrap(), "s");
-    assert_eq!(crate::repo::find_session(&*snapshot, "bro").unwrap(), "broken");
 }
 
 #[test]
