@@ -24,4 +24,4 @@ pub use compare::{Difference, diff};
 pub use fact::{fact_from_json, fact_from_text};
 pub use merge::{Conflict, Merge, merge, merge_into};
 pub use resolve::{Known, blame, latest, log, memory_of_revision, resolve, sentence};
-pub use tree::{MemoryBranch, MemoryTree, branches, entry_of};
+pub use tree::{MemoryBranch, MemoryTree, branches};

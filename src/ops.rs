@@ -34,6 +34,7 @@ mod part;
 mod pop;
 mod rebase;
 mod reconfigure;
+mod removed;
 mod reset;
 mod retry;
 mod scan;

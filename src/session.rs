@@ -40,9 +40,8 @@ pub use draft::Draft;
 pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub use pin::{Pin, find_pin, pin};
-pub use remember::{
-    MEMORY_LABEL, drop_shortcuts, known, memory_at, memory_of, recall, remember, remember_node,
-};
+pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_of, remember};
+pub(crate) use remember::{known, recall, remember_node};
 pub(crate) use run::Transcript;
 pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};

@@ -129,7 +129,7 @@ pub fn branches(view: &View<'_>) -> Result<Vec<MemoryBranch>> {
 }
 
 /// Finds the entry that put a node on the path of a conversation, the first of this session.
-pub fn entry_of(view: &View<'_>, node: Id) -> Result<Id> {
+fn entry_of(view: &View<'_>, node: Id) -> Result<Id> {
     for id in transcript(view.snapshot, view.id())? {
         let topology = view.snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         if &*topology.label == MEMORY_LABEL

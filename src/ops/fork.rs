@@ -114,7 +114,7 @@ pub(super) fn begin<'a>(
     Ok(change)
 }
 
-/// Finds the session that a revision is about: the one it names, else the target's, if there is one.
+/// Finds the session that a revision is about: the one it names, else the target's, if any.
 pub(super) fn source(
     snapshot: &dyn Snapshot,
     target: &Target,

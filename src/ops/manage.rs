@@ -1,24 +1,22 @@
 //! Choosing, renaming, removing and restoring sessions.
 //!
-//! A removed session is its refs under `deleted/<sid>/`: nothing is lost until garbage collection
-//! finds them too old.
+//! A removed session is its refs under `deleted/<sid>/<number>/`: nothing is lost until garbage
+//! collection finds them too old.
 
 use crate::error::{Error, Result};
+use crate::ops::removed::{self, DELETED};
 use crate::repo::{Repo, find_session};
 use crate::session::{Change, View};
 use crate::store::{
     Durability, Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction,
 };
 
-/// Where the refs of removed sessions stand.
-const DELETED: &str = "deleted";
-
 /// A session that was removed or restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// Its id.
     pub session: String,
-    /// Where it was, and where it is: `sessions/s1`, `deleted/s1`.
+    /// Where it was, and where it is: `sessions/s1`, `deleted/s1/1`.
     pub from: String,
     /// Where it is.
     pub to: String,
@@ -70,23 +68,25 @@ pub fn removal(snapshot: &dyn Snapshot, session: &str) -> Result<Moved> {
     Ok(plan_removal(snapshot, &find_session(snapshot, session)?)?.0)
 }
 
-/// Removes a session: all its refs go to `deleted/<sid>/`.
+/// Removes a session: all its refs go to `deleted/<sid>/<number>/`.
 pub fn remove_session(repo: &Repo, session: &str, operation: &Operation) -> Result<Moved> {
     let session = find_session(&*repo.snapshot()?, session)?;
     commit(repo, operation, &mut |snapshot| plan_removal(snapshot, &session))
 }
 
-/// Brings a removed session back, by its id.
+/// Brings a removed session back: the last of an id, `s1`, or a certain one, `s1/2`.
 pub fn restore_session(repo: &Repo, session: &str, operation: &Operation) -> Result<Moved> {
     commit(repo, operation, &mut |snapshot| plan_restoring(snapshot, session))
 }
 
-/// Lists the removed sessions by the names they stand under.
+/// Lists the removed sessions, as [`restore_session`] takes them: `s1/1`.
 pub fn removed_sessions(snapshot: &dyn Snapshot) -> Result<Vec<String>> {
     let refs = snapshot.references(&format!("{DELETED}/"))?.into_iter();
     let metas = refs.filter_map(|(name, _)| {
         let rest = name.as_str().strip_prefix(DELETED)?.strip_prefix('/')?;
-        rest.strip_suffix("/meta").filter(|session| !session.contains('/')).map(str::to_owned)
+        rest.strip_suffix("/meta")
+            .filter(|place| place.matches('/').count() == 1)
+            .map(str::to_owned)
     });
     Ok(metas.collect())
 }
@@ -110,14 +110,8 @@ fn commit(
 
 fn plan_removal(snapshot: &dyn Snapshot, session: &str) -> Result<Planned> {
     View::of(snapshot, session)?;
-    let mut to = format!("{DELETED}/{session}");
-    let mut number = 2;
-    // A session of this id may have been removed before.
-    while !snapshot.references(&format!("{to}/"))?.is_empty() {
-        to = format!("{DELETED}/{session}~{number}");
-        number += 1;
-    }
-    let (mut moved, mut refs) = plan_move(snapshot, session, &format!("sessions/{session}"), &to)?;
+    let to = removed::free_place(snapshot, session)?;
+    let (mut moved, mut refs) = plan_move(snapshot, session, removed::home(session), to)?;
     let head = snapshot.reference(&RefName::head())?;
     if let Some(RefValue::Symbolic(target)) = &head
         && target.session().is_some_and(|(current, _)| current == session)
@@ -129,45 +123,28 @@ fn plan_removal(snapshot: &dyn Snapshot, session: &str) -> Result<Planned> {
     Ok((moved, refs))
 }
 
-fn plan_restoring(snapshot: &dyn Snapshot, removed: &str) -> Result<Planned> {
-    let session = removed.split_once('~').map_or(removed, |(session, _)| session);
-    let from = format!("{DELETED}/{removed}");
-    if removed.contains('/') || snapshot.references(&format!("{from}/"))?.is_empty() {
-        return Err(Error::Refused {
-            why: format!("there is no removed session '{removed}'"),
-            hint: "'sapwood for-each-ref deleted' lists what was removed",
-        });
-    }
-    let to = format!("sessions/{session}");
+fn plan_restoring(snapshot: &dyn Snapshot, name: &str) -> Result<Planned> {
+    let (session, wanted) = match name.split_once('/') {
+        Some((session, number)) => (session, Some(number)),
+        None => (name, None),
+    };
+    let numbers = removed::numbers(snapshot, session)?;
+    let is_wanted = |number: &&u64| wanted.is_none_or(|wanted| wanted == number.to_string());
+    let number = numbers.iter().rev().find(is_wanted).ok_or_else(|| Error::Refused {
+        why: format!("there is no removed session '{name}'"),
+        hint: "'sapwood for-each-ref deleted' lists what was removed",
+    })?;
+    let to = removed::home(session);
     if !snapshot.references(&format!("{to}/"))?.is_empty() {
         return Err(Error::Exists { what: "session", name: session.to_owned(), at: to });
     }
-    plan_move(snapshot, session, &from, &to)
+    plan_move(snapshot, session, removed::place(session, *number), to)
 }
 
-/// Moves all refs below one name below another; what points among them goes with them.
-fn plan_move(snapshot: &dyn Snapshot, session: &str, from: &str, to: &str) -> Result<Planned> {
-    let moved_name = |name: &RefName| match name.as_str().strip_prefix(from) {
-        Some(rest) if rest.starts_with('/') => RefName::new(format!("{to}{rest}")),
-        _ => Ok(name.clone()),
-    };
-    let mut refs = Vec::new();
-    for (name, value) in snapshot.references(&format!("{from}/"))? {
-        let new = match &value {
-            RefValue::Id(id) => RefValue::Id(*id),
-            RefValue::Symbolic(target) => RefValue::Symbolic(moved_name(target)?),
-        };
-        let name_after = moved_name(&name)?;
-        refs.push(RefUpdate { name: name_after, expected: Expected::Missing, new: Some(new) });
-        refs.push(RefUpdate { name, expected: Expected::Is(value), new: None });
-    }
-    let moved = Moved {
-        session: session.to_owned(),
-        from: from.to_owned(),
-        to: to.to_owned(),
-        refs: refs.len() / 2,
-        was_current: false,
-    };
+fn plan_move(snapshot: &dyn Snapshot, session: &str, from: String, to: String) -> Result<Planned> {
+    let refs = removed::relocate(snapshot, &from, &to, Vec::new())?;
+    let session = session.to_owned();
+    let moved = Moved { session, from, to, refs: refs.len() / 2, was_current: false };
     Ok((moved, refs))
 }
 
@@ -200,20 +177,39 @@ mod tests {
         let moved = remove_session(&repo, "s1", &operation()).unwrap();
         assert_eq!(planned, moved);
         assert!(moved.was_current);
-        assert_eq!((moved.to.as_str(), moved.refs), ("deleted/s1", before.len()));
+        assert_eq!((moved.to.as_str(), moved.refs), ("deleted/s1/1", before.len()));
         let snapshot = repo.snapshot().unwrap();
         assert!(snapshot.references("sessions/s1/").unwrap().is_empty());
         assert_eq!(Place::default().session_id(&*snapshot).unwrap(), None);
-        assert_eq!(removed_sessions(&*snapshot).unwrap(), ["s1"]);
+        assert_eq!(removed_sessions(&*snapshot).unwrap(), ["s1/1"]);
         session::pin(&repo, Some("s1"), None, 0, "tester").unwrap();
         let error = restore_session(&repo, "s1", &operation()).unwrap_err();
         assert!(matches!(error, Error::Exists { .. }), "{error}");
+        let second = repo.snapshot().unwrap().references("sessions/s1/").unwrap();
         let again = remove_session(&repo, "s1", &operation()).unwrap();
-        assert_eq!(again.to, "deleted/s1~2");
+        assert_eq!(again.to, "deleted/s1/2");
         restore_session(&repo, "s1", &operation()).unwrap();
-        assert_eq!(repo.snapshot().unwrap().references("sessions/s1/").unwrap(), before);
-        let error = restore_session(&repo, "none", &operation()).unwrap_err();
-        assert!(matches!(error, Error::Refused { .. }), "{error}");
+        let now = || repo.snapshot().unwrap().references("sessions/s1/").unwrap();
+        assert_eq!(now(), second, "the last that was removed");
+        remove_session(&repo, "s1", &operation()).unwrap();
+        restore_session(&repo, "s1/1", &operation()).unwrap();
+        assert_eq!(now(), before);
+        for name in ["none", "s1/1", "s1/x", "s1/2/meta", ""] {
+            let error = restore_session(&repo, name, &operation()).unwrap_err();
+            assert!(matches!(error, Error::Refused { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_id_may_look_like_a_number_of_removals() {
+        let repo = Repo::in_memory();
+        for sid in ["a", "a~2"] {
+            session::pin(&repo, Some(sid), None, 0, "tester").unwrap();
+        }
+        let before = repo.snapshot().unwrap().references("").unwrap();
+        remove_session(&repo, "a~2", &operation()).unwrap();
+        assert_eq!(restore_session(&repo, "a~2", &operation()).unwrap().session, "a~2");
+        assert_eq!(repo.snapshot().unwrap().references("").unwrap(), before);
     }
 
     #[test]

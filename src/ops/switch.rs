@@ -2,15 +2,17 @@
 //!
 //! No path is walked but the last steps of one, so a switch costs the same at any depth.
 
+use std::ops::ControlFlow;
+
 use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Fact;
 use crate::ops::branch::{self, BranchOptions};
 use crate::ops::{Target, origin};
-use crate::repo::{Place, Repo, read_event};
+use crate::repo::{Place, Repo};
 use crate::session::{self, BranchRecord, Change, FIRST_BRANCH, View};
-use crate::store::{Durability, Operation, Snapshot};
+use crate::store::{Durability, Operation, RefValue, Snapshot};
 
 /// The branch for a place before the first entry.
 const ROOT_BRANCH: &str = "root";
@@ -146,21 +148,28 @@ fn find(view: &View<'_>, goal: &Goal) -> Result<Found> {
 }
 
 /// Finds the branch that was active before the last switch and is still there.
+///
+/// Looks at operations: a transcript may have an event for every message, and they are few.
 fn previous(view: &View<'_>) -> Result<String> {
     let active = view.active()?;
-    let mut next = view.target("events")?;
-    while let Some(id) = next {
-        let event = read_event(view.snapshot, &id)?;
-        let from = event.body.get("from").and_then(Value::as_text);
-        if event.label == "switch"
-            && let Some(from) = from.filter(|from| Some(*from) != active.as_deref())
-            && view.branch(from)?.is_some()
-        {
-            return Ok(from.to_owned());
+    let head = view.name("HEAD")?;
+    let mut found = None;
+    view.snapshot.operations(&mut |record| {
+        for moved in record.moves.iter().filter(|moved| moved.name == head) {
+            let Some(RefValue::Symbolic(old)) = &moved.old else {
+                continue;
+            };
+            let branch = old.session().and_then(|(_, rest)| rest.strip_prefix("heads/"));
+            if let Some(branch) = branch.filter(|branch| Some(*branch) != active.as_deref())
+                && view.branch(branch)?.is_some()
+            {
+                found = Some(branch.to_owned());
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        next = event.priors.first().copied();
-    }
-    Err(Error::Refused {
+        Ok(ControlFlow::Continue(()))
+    })?;
+    found.ok_or_else(|| Error::Refused {
         why: "there is no branch to go back to".to_owned(),
         hint: "'sapwood branch' lists the branches there are",
     })

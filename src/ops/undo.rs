@@ -6,7 +6,7 @@
 //!
 //! A session that an operation removed comes back from `deleted/`; one that it made goes there.
 
-mod removed;
+mod session;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,12 +15,12 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::Target;
+use crate::ops::removed::{numbers, parts};
 use crate::ops::undo_meta;
 use crate::repo::{Repo, read_event, read_session};
 use crate::session::Change;
 use crate::store::{
-    Durability, Expected, Operation, OperationRecord, RefName, RefUpdate, RefValue, Snapshot,
-    Transaction,
+    Durability, Operation, OperationRecord, RefName, RefValue, Snapshot, Transaction,
 };
 
 /// Which way to go.
@@ -91,19 +91,12 @@ pub fn undo(
 /// Finds the session, deleted ones included; `None` if none is named and none is current.
 fn session(snapshot: &dyn Snapshot, target: &Target) -> Result<Option<String>> {
     match (target.place().session_id(snapshot), &target.session) {
-        (Err(error), Some(named)) => match removed::numbers(snapshot, named)?.is_empty() {
+        (Err(error), Some(named)) => match numbers(snapshot, named)?.is_empty() {
             false => Ok(Some(named.clone())),
             true => Err(error),
         },
         (found, _) => found,
     }
-}
-
-/// Splits the name of a session's ref, deleted or not, into the session's id and the rest.
-fn parts(name: &RefName) -> Option<(&str, &str)> {
-    let rest = name.as_str();
-    let rest = rest.strip_prefix("sessions/").or_else(|| rest.strip_prefix("deleted/"))?;
-    rest.split_once('/')
 }
 
 /// Gives the session whose refs an operation moved.
@@ -270,12 +263,12 @@ impl Plan<'_> {
                 }
                 _ if *name == RefName::head() && !only_head => {
                     if self.snapshot.reference(name)? == *from {
-                        change.set_ref(name.clone(), to.clone());
+                        change.set_ref(name.clone(), to.clone())?;
                     }
                 }
                 _ => {
                     self.check(name, from)?;
-                    change.set_ref(name.clone(), to.clone());
+                    change.set_ref(name.clone(), to.clone())?;
                 }
             }
         }
@@ -312,12 +305,6 @@ impl Plan<'_> {
         let found = self.snapshot.reference(name)?;
         Err(self.moved_on(name, found.as_ref()))
     }
-}
-
-/// Plans that a ref goes from where it is to a value.
-fn put(snapshot: &dyn Snapshot, name: RefName, new: Option<RefValue>) -> Result<RefUpdate> {
-    let expected = snapshot.reference(&name)?.map_or(Expected::Missing, Expected::Is);
-    Ok(RefUpdate { name, expected, new })
 }
 
 #[cfg(test)]

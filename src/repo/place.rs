@@ -67,7 +67,9 @@ pub fn named_session(snapshot: &dyn Snapshot, text: &str) -> Result<Option<Strin
     for session in sessions(snapshot, "")? {
         let name = RefName::of_session(&session, "meta")?;
         if let Some(RefValue::Id(id)) = snapshot.reference(&name)?
-            && read_session(snapshot, &id)?.name.as_deref() == Some(text)
+            // One that does not read must not hide the others; 'fsck' names it.
+            && let Ok(meta) = read_session(snapshot, &id)
+            && meta.name.as_deref() == Some(text)
         {
             found.push(session);
         }

@@ -87,8 +87,9 @@ impl<'a> Change<'a> {
             let id = self.put(Object::Session(meta))?;
             self.set("meta", Some(RefValue::Id(id)))?;
         }
-        self.set("tip", self.end.tip.map(RefValue::Id))?;
-        self.set("events", self.end.events.map(RefValue::Id))?;
+        for (rest, id) in [("tip", self.end.tip), ("events", self.end.events)] {
+            self.refs.insert(self.view.name(rest)?, id.map(RefValue::Id));
+        }
         let mut refs = Vec::with_capacity(self.refs.len());
         for (name, new) in self.refs {
             let expected = match self.view.snapshot.reference(&name)? {
@@ -159,25 +160,32 @@ impl Change<'_> {
 
     /// Moves a ref of the session; nothing deletes it.
     pub fn set(&mut self, rest: &str, value: Option<RefValue>) -> Result<()> {
-        let name = self.view.name(rest)?;
-        self.set_ref(name, value);
-        Ok(())
+        self.set_ref(self.view.name(rest)?, value)
     }
 
     /// Moves any ref; nothing deletes it. A branch that goes elsewhere loses its `memory/` ref.
-    pub fn set_ref(&mut self, name: RefName, value: Option<RefValue>) {
+    ///
+    /// Refuses the ends of a transcript, which follow from what is said and what happens.
+    pub fn set_ref(&mut self, name: RefName, value: Option<RefValue>) -> Result<()> {
+        if name.session().is_some_and(|(_, rest)| matches!(rest, "tip" | "events")) {
+            return Err(Error::InvalidName {
+                what: "ref to move",
+                name: name.to_string(),
+                why: "the end of a transcript moves by itself",
+            });
+        }
         let shortcut = shortcut_of(&name);
         self.refs.insert(name, value);
         if let Some(shortcut) = shortcut {
             self.refs.insert(shortcut, None);
         }
+        Ok(())
     }
 
     /// Makes this the store's current session.
     pub fn use_session(&mut self) -> Result<()> {
         let head = self.view.name("HEAD")?;
-        self.set_ref(RefName::head(), Some(RefValue::Symbolic(head)));
-        Ok(())
+        self.set_ref(RefName::head(), Some(RefValue::Symbolic(head)))
     }
 
     /// Makes a branch the active one.
@@ -217,7 +225,7 @@ impl Change<'_> {
         let depth = topology.ok_or(Error::ObjectMissing { id: entry })?.depth;
         self.set(&format!("heads/{branch}"), Some(RefValue::Id(entry)))?;
         self.end.tip = Some(entry);
-        (self.added, self.is_new_run) = (depth + 1, true);
+        self.added = depth + 1;
         Ok(())
     }
 
@@ -250,8 +258,20 @@ impl Change<'_> {
                 at: found.to_string(),
             });
         }
+        let memory = self.inherited_memory(record)?;
         self.set(&format!("heads/{name}"), record.at.map(RefValue::Id))?;
+        self.set(&format!("memory/{name}"), memory)?;
         self.record_branch(walk::BRANCH, name, record)
+    }
+
+    /// Gives the shortcut to memory of a branch that begins where the one it comes from ends.
+    fn inherited_memory(&self, record: &BranchRecord) -> Result<Option<RefValue>> {
+        match &record.parent {
+            Some(parent) if record.at.is_some() && self.branch(parent)? == record.at => {
+                self.reference(&format!("memory/{parent}"))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Records what is known of a branch from now on, in an event.

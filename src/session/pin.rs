@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::object::Session;
 use crate::repo::{Place, Repo, head_branch, named_session};
 use crate::session::{BranchRecord, Change, FIRST_BRANCH, View, random_id};
-use crate::store::{Durability, Operation, RefName, RefValue, Snapshot};
+use crate::store::{Durability, Operation, RefName, Snapshot};
 
 /// A session and a branch of it, both by their exact names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,8 +142,7 @@ fn create<'a>(snapshot: &'a dyn Snapshot, pin: &Pin, now_ms: i64) -> Result<Chan
         }
     }
     if snapshot.reference(&RefName::head())?.is_none() {
-        let head = change.view().name("HEAD")?;
-        change.set_ref(RefName::head(), Some(RefValue::Symbolic(head)));
+        change.use_session()?;
     }
     Ok(change)
 }

@@ -93,7 +93,7 @@ pub fn remember(
 }
 
 /// Commits a node to the memory of its branch as it is, and gives its id.
-pub fn remember_node(change: &mut Change<'_>, node: Node) -> Result<Id> {
+pub(crate) fn remember_node(change: &mut Change<'_>, node: Node) -> Result<Id> {
     let (branch, time) = (node.branch.clone(), node.time);
     let id = change.put(Object::Node(node))?;
     recall(change, &branch, id, time)?;
@@ -101,7 +101,7 @@ pub fn remember_node(change: &mut Change<'_>, node: Node) -> Result<Id> {
 }
 
 /// Makes a node the memory of a branch: adds the entry that links it.
-pub fn recall(change: &mut Change<'_>, branch: &str, node: Id, time: i64) -> Result<Id> {
+pub(crate) fn recall(change: &mut Change<'_>, branch: &str, node: Id, time: i64) -> Result<Id> {
     let body = Value::map([("node", Value::Link(node))]);
     let entry = change.append(branch, MEMORY_LABEL, body, time)?;
     change.set(&format!("memory/{branch}"), Some(RefValue::Id(node)))?;
@@ -109,7 +109,7 @@ pub fn recall(change: &mut Change<'_>, branch: &str, node: Id, time: i64) -> Res
 }
 
 /// Gives the node that is known at the end of a branch, as the change will leave it.
-pub fn known(change: &Change<'_>, branch: &str) -> Result<Option<Id>> {
+pub(crate) fn known(change: &Change<'_>, branch: &str) -> Result<Option<Id>> {
     if let Some(RefValue::Id(node)) = change.reference(&format!("memory/{branch}"))? {
         return Ok(Some(node));
     }
@@ -256,8 +256,14 @@ mod tests {
         change(&repo, |change| learn(change, "main", "b").map(|_| ()));
         change(&repo, |change| {
             change.create_branch("old", &BranchRecord::at(Some(ids[1]), None))?;
-            change.create_branch("new", &BranchRecord::at(change.branch("main")?, None))
+            let record = BranchRecord::at(change.branch("main")?, Some("main".to_owned()));
+            change.create_branch("new", &record)
         });
+        let shortcut = |branch: &str| {
+            repo.reference(&RefName::of_session("s", &format!("memory/{branch}")).unwrap()).unwrap()
+        };
+        assert_eq!((shortcut("new"), shortcut("old")), (shortcut("main"), None));
+        assert!(shortcut("new").is_some(), "a branch has the shortcut of where it begins");
         assert_eq!(facts(&repo, "old"), Vec::<String>::new());
         assert_eq!(facts(&repo, "new"), ["b", "a"]);
         change(&repo, |change| change.set("heads/new", Some(RefValue::Id(ids[2]))));
@@ -292,6 +298,19 @@ mod tests {
         assert_eq!((node.branch.as_str(), node.facts[0].source), ("architect", Some(ids[2])));
         let node = repo.node(&node.parents[0]).unwrap();
         assert_eq!(node.card.get("name"), Some(&Value::from("The Architect")));
+    }
+
+    #[test]
+    fn a_change_does_not_move_the_end_of_a_transcript_by_hand() {
+        let (repo, ids) = repo();
+        change(&repo, |change| {
+            for rest in ["tip", "events"] {
+                let refused = change.set(rest, Some(RefValue::Id(ids[0])));
+                assert!(matches!(refused, Err(Error::InvalidName { .. })));
+            }
+            change.noted("said", Value::Null).map(|_| ())
+        });
+        assert_eq!(ids_of(&repo), ids);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::codec::Value;
 use crate::id::Id;
+use crate::object::{Event, Object, Run};
 use crate::repo::{Place, Repo};
 use crate::store::{Durability, Expected, RefName, RefValue};
 
@@ -158,6 +159,8 @@ fn a_branch_that_begins_with_nothing_is_recorded_once() {
     let snapshot = repo.snapshot().unwrap();
     let record = View::of(&*snapshot, "s").unwrap().record("other").unwrap().unwrap();
     assert_eq!((record.at, record.parent.as_deref()), (None, Some("main")));
+    let free = View::of(&*snapshot, "s").unwrap().free_branch("other").unwrap();
+    assert_eq!(free, "other-2", "a branch on record has its name");
     let found = find_pin(&*snapshot, None, Some("x")).unwrap().unwrap();
     assert_eq!((found.session(), found.branch()), ("s", "x"));
     assert_eq!(find_pin(&*snapshot, Some("t"), None).unwrap(), None);
@@ -209,6 +212,48 @@ fn threads_that_share_a_branch_lose_nothing() {
     let said = transcript(&*repo.snapshot().unwrap(), "s").unwrap();
     assert_eq!(said.len(), 200);
     assert_eq!(repo.path(&said[199]).unwrap().len(), 200);
+}
+
+/// Puts an event at the end of the transcript of `s` by hand.
+fn tell(repo: &Repo, event: Event) -> Id {
+    let mut transaction = repo.transaction();
+    let id = transaction.put(&Object::Event(event)).unwrap();
+    let events = RefName::of_session("s", "events").unwrap();
+    transaction.update(events, Expected::Any, Some(RefValue::Id(id)));
+    transaction.commit(Durability::Full).unwrap();
+    id
+}
+
+#[test]
+fn odd_events_are_refused_and_never_read_as_something_else() {
+    let repo = Repo::in_memory();
+    let pinned = pin(&repo, Some("s"), None, 0, "tester").unwrap();
+    let ids = add(&repo, &pinned, &["a", "b"]);
+    let event = |priors: &[Id], links: &[Id], count: u64| Event {
+        label: "odd".to_owned(),
+        time: 1,
+        priors: priors.to_vec(),
+        runs: vec![Run { tip: ids[1], count }],
+        links: links.to_vec(),
+        body: Value::Null,
+    };
+    let long = i64::MAX as u64;
+    let mut last = tell(&repo, event(&[], &ids[1..], long));
+    for _ in 0..2 {
+        last = tell(&repo, event(&[last], &ids[1..], long));
+    }
+    let snapshot = repo.snapshot().unwrap();
+    assert_eq!(crate::walk::turn_count(&*snapshot, "s").unwrap(), u64::MAX);
+    let first = tell(&repo, event(&[], &ids[1..], 2));
+    tell(&repo, event(&[first, last], &ids[1..], 2));
+    let snapshot = repo.snapshot().unwrap();
+    let joined = transcript(&*snapshot, "s").unwrap_err();
+    assert!(matches!(joined, Error::Refused { .. }), "{joined}");
+    let joined = crate::walk::transcript_since(&*snapshot, "s", &first).unwrap_err();
+    assert!(matches!(joined, Error::Refused { .. }), "{joined}");
+    tell(&repo, event(&[], &[first], 2));
+    let wrong = transcript(&*repo.snapshot().unwrap(), "s").unwrap_err();
+    assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
 }
 
 #[test]

@@ -145,7 +145,9 @@ impl<'a> View<'a> {
     pub fn free_branch(&self, stem: &str) -> Result<String> {
         let mut name = stem.to_owned();
         let mut number = 2;
-        while self.reference(&format!("heads/{name}"))?.is_some() {
+        while self.reference(&format!("heads/{name}"))?.is_some()
+            || self.reference(&format!("records/{name}"))?.is_some()
+        {
             name = format!("{stem}-{number}");
             number += 1;
         }

@@ -52,7 +52,8 @@ pub fn run_tips(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Id>> {
 
 /// Counts the turns of a transcript: its entries, and those events that are.
 pub fn turn_count(snapshot: &dyn Snapshot, session: &str) -> Result<u64> {
-    Ok(pieces(snapshot, session)?.iter().map(Piece::turns).sum())
+    let turns = pieces(snapshot, session)?;
+    Ok(turns.iter().map(Piece::turns).fold(0, u64::saturating_add))
 }
 
 /// One thing of a transcript.
@@ -87,7 +88,7 @@ impl Items<'_> {
                 self.turn = count;
                 return Ok(());
             }
-            self.turn += turns;
+            self.turn = self.turn.saturating_add(turns);
             self.pieces.next();
         }
         Ok(())
@@ -196,7 +197,7 @@ pub fn transcript_since(snapshot: &dyn Snapshot, session: &str, from: &Id) -> Re
         if let Some(id) = next.filter(|id| !seen.insert(*id)) {
             return Err(circle(&id));
         }
-        next = current.priors.first().copied();
+        next = prior(&current)?;
         event = next.map(|id| read_event(snapshot, &id)).transpose()?;
         runs = current.runs;
     }
@@ -226,11 +227,23 @@ fn events(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<(Id, Event)>> {
             return Err(circle(&id));
         }
         let event = read_event(snapshot, &id)?;
-        next = event.priors.first().copied();
+        next = prior(&event)?;
         events.push((id, event));
     }
     events.reverse();
     Ok(events)
+}
+
+/// Gives the event before an event.
+fn prior(event: &Event) -> Result<Option<Id>> {
+    match event.priors.as_slice() {
+        [] => Ok(None),
+        [prior] => Ok(Some(*prior)),
+        [one, other, ..] => Err(Error::Refused {
+            why: format!("a '{}' joins the transcripts at {one} and {other}", event.label),
+            hint: "this version reads only transcripts of one line; take a newer one",
+        }),
+    }
 }
 
 fn read_event(snapshot: &dyn Snapshot, id: &Id) -> Result<Event> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sapwood::error::Error;
 use sapwood::id::Id;
-use sapwood::repo;
+use sapwood::repo::{self, Place};
 use sapwood::session::View;
 use sapwood::store::Snapshot;
 
@@ -39,6 +39,12 @@ impl Reader {
         let mut opened = context.open()?;
         opened.place = within.target(&opened).place();
         let snapshot = opened.repo.snapshot()?;
+        // A name is looked for among all sessions: once is enough. What is wrong is said later.
+        if let Some(Ok(session)) =
+            opened.place.session.as_deref().map(|named| repo::find_session(&*snapshot, named))
+        {
+            opened.place = Place::in_session(session);
+        }
         Ok(Reader { opened, snapshot, shortened: Cell::new(0) })
     }
 

@@ -107,6 +107,21 @@ fn switching_moves_head_and_the_transcript_says_so() {
 }
 
 #[test]
+fn the_branch_before_is_found_whatever_was_said_since() {
+    let desk = Desk::new(&["one"]);
+    assert!(matches!(go(&desk, Goal::Previous), Err(Error::Refused { .. })));
+    go(&desk, new("a", None)).unwrap();
+    for text in ["two", "three"] {
+        desk.say("main", text);
+        desk.say("a", text);
+    }
+    desk.branch("b", None);
+    rename_branch(&desk.repo, &Target::default(), Some("a"), "c", &desk.operation("x")).unwrap();
+    assert_eq!(go(&desk, Goal::Previous).unwrap().branch, "main");
+    assert_eq!(go(&desk, Goal::Previous).unwrap().branch, "c");
+}
+
+#[test]
 fn every_way_to_another_branch_says_its_phase() {
     let desk = Desk::new(&["one", "two"]);
     let vary = |at: Option<Id>, name: &str| {

@@ -159,34 +159,14 @@ fn a_fork_goes_and_comes_back() {
     assert_eq!(told, desk.transcript());
 }
 
-/// Removes the session as the command does: its refs move away in one operation.
-fn remove(desk: &Desk, away: &str) {
-    let operation = desk.operation("session rm s");
-    let remove = desk.repo.commit(Durability::Full, &mut |snapshot| {
-        let mut refs = Vec::new();
-        let moved = |name: &RefName| RefName::new(name.as_str().replacen("sessions/s", away, 1));
-        for (name, value) in snapshot.references("sessions/s/")? {
-            let new = match value {
-                RefValue::Symbolic(target) => RefValue::Symbolic(moved(&target)?),
-                id => id,
-            };
-            refs.push(put(snapshot, moved(&name)?, Some(new))?);
-            refs.push(put(snapshot, name, None)?);
-        }
-        refs.push(put(snapshot, RefName::head(), None)?);
-        Ok(Transaction { objects: Vec::new(), refs, operation: Some(operation.clone()) })
-    });
-    remove.unwrap();
-}
-
 #[test]
 fn a_deleted_session_comes_back_with_all_it_said() {
     let desk = Desk::new(&["one", "two"]);
     desk.branch("a", None);
     back(&desk).unwrap();
     let (before, said) = (refs(&desk), desk.transcript());
-    for (named, away) in [(None, "deleted/s"), (Some("s".to_owned()), "deleted/s~2")] {
-        remove(&desk, away);
+    for named in [None, Some("s".to_owned())] {
+        ops::remove_session(&desk.repo, "s", &desk.operation("session rm s")).unwrap();
         assert!(View::of(&*desk.repo.snapshot().unwrap(), "s").is_err());
         let target = Target { session: named, ..Target::default() };
         let operation = desk.operation("undo");
@@ -203,6 +183,22 @@ fn a_deleted_session_comes_back_with_all_it_said() {
     assert_eq!(back(&desk).unwrap(), "session rm s");
     let more = desk.say("main", "three");
     assert_eq!(desk.transcript(), [said[0], said[1], more]);
+}
+
+#[test]
+fn of_two_removed_sessions_the_right_one_comes_back() {
+    let desk = Desk::new(&["one"]);
+    let first = refs(&desk);
+    ops::remove_session(&desk.repo, "s", &desk.operation_by("ann", "session rm s")).unwrap();
+    desk.say("main", "another");
+    ops::remove_session(&desk.repo, "s", &desk.operation_by("ben", "session rm s")).unwrap();
+    let target = Target::of(Some("s"));
+    let operation = desk.operation_by("ann", "undo");
+    undo(&desk.repo, &target, "ann", Direction::Undo, &operation).unwrap();
+    let now: Vec<_> =
+        refs(&desk).into_iter().filter(|(name, _)| !name.starts_with("deleted/")).collect();
+    assert_eq!(now, first);
+    assert_eq!(ops::removed_sessions(&*desk.repo.snapshot().unwrap()).unwrap(), ["s/2"]);
 }
 
 #[test]

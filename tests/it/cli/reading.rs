@@ -165,7 +165,7 @@ fn a_tree_is_drawn_root_first() {
     <1~> user: Build a CLI
     <2~> (label: start) assistant: I'll create...
     ├─ <3~> user: Add a flag
-    │  … 2 messages
+    │  … 2 entries
     │  <6~> (node) assistant: Python
     └─ <7~> user: Use Rust
        <8~> (HEAD -> main) assistant: Rust

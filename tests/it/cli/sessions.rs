@@ -111,7 +111,7 @@ fn sessions_are_chosen_renamed_removed_and_restored() {
     sandbox.fails(1, &["session", "use", "nothing"]);
     let refs = sandbox.ok(&["for-each-ref"]);
     let dry = sandbox.ok(&["session", "rm", "--dry-run", "second"]);
-    assert_eq!(dry, "would remove session s2, the current one: 4 refs go to deleted/s2/");
+    assert_eq!(dry, "would remove session s2, the current one: 4 refs go to deleted/s2/1/");
     assert_eq!(sandbox.ok(&["for-each-ref"]), refs);
     let ran = sandbox.run(&["session", "rm", "second"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));

@@ -95,10 +95,11 @@ struct Rm {
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  sapwood session restore k3vabcdefghi")]
+  sapwood session restore k3vabcdefghi
+  sapwood session restore k3vabcdefghi/1")]
 struct Restore {
-    /// The session's id
-    #[arg(value_name = "SID")]
+    /// The session's id: the last that was removed; or with its number
+    #[arg(value_name = "SID[/N]")]
     session: String,
 }
 
@@ -145,7 +146,6 @@ fn remove(args: &Rm, context: &mut Context) -> Result<Answer, Failure> {
         ops::remove_session(&context.open_for_writing()?.repo, &args.session, &operation)?
     };
     let Moved { session, to, refs, was_current, .. } = &moved;
-    let back = to.rsplit('/').next().unwrap_or(session);
     if context.output.json {
         return report(context, &moved, args.dry_run);
     }
@@ -155,7 +155,7 @@ fn remove(args: &Rm, context: &mut Context) -> Result<Answer, Failure> {
         context.output.item(text)?;
     } else {
         context.output.note(format_args!("Removed session {session}{current}"));
-        context.output.note(format_args!("'sapwood session restore {back}' brings it back"));
+        context.output.note(format_args!("'sapwood session restore {session}' brings it back"));
     }
     Ok(Answer::Yes)
 }

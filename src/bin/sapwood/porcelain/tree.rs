@@ -144,8 +144,8 @@ fn node_lines(
 ) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     if node.skipped > 0 {
-        let plural = if node.skipped == 1 { "" } else { "s" };
-        lines.push(format!("… {} message{plural}", node.skipped));
+        let entries = if node.skipped == 1 { "entry" } else { "entries" };
+        lines.push(format!("… {} {entries}", node.skipped));
     }
     let logged = Logged::read(&*reader.snapshot, node.id)?;
     lines.push(render::line(context, reader, names, &logged)?);
