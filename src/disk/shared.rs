@@ -46,7 +46,7 @@ impl SharedBytes {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use crate::disk::{Disk as _, DiskFile as _, OpenMode, OsDisk};
+    use crate::disk::{Disk as _, OpenMode, OsDisk};
 
     #[test]
     fn the_mapping_and_the_file_have_the_same_bytes() {
