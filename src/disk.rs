@@ -7,6 +7,8 @@
 //! Not here: any knowledge of what the files mean.
 
 mod bell;
+mod network;
+mod shared;
 mod stream;
 
 use std::fmt;
@@ -17,6 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use bell::{Bell, Heard};
+pub use shared::SharedBytes;
 pub use stream::{Reader, Writer};
 
 /// How a file is opened.
@@ -70,6 +73,13 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn bells(&self, path: &Path) -> (Bell, Bell) {
         let _ = path;
         Default::default()
+    }
+
+    /// Maps the begin of a file for reading and writing; `None` where it is to be read and written
+    /// through the file.
+    fn shared(&self, path: &Path, bytes: usize) -> Option<SharedBytes> {
+        let _ = (path, bytes);
+        None
     }
 }
 
@@ -282,7 +292,7 @@ impl Disk for OsDisk {
     fn network_filesystem(&self, path: &Path) -> Option<String> {
         let path = fs::canonicalize(path).ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        network_mount(&mounts, &path)
+        network::network_mount(&mounts, &path)
     }
 
     fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
@@ -292,6 +302,14 @@ impl Disk for OsDisk {
     fn bells(&self, path: &Path) -> (Bell, Bell) {
         // Where it can't be mapped, those who wait look again by themselves.
         map_bells(path).unwrap_or_default()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn shared(&self, path: &Path, bytes: usize) -> Option<SharedBytes> {
+        let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        let long_enough = file.metadata().is_ok_and(|found| found.len() >= bytes as u64);
+        let map = || memmap2::MmapOptions::new().len(bytes).map_raw(&file);
+        long_enough.then(|| map().ok())?.map(SharedBytes::new)
     }
 }
 
@@ -365,52 +383,9 @@ fn map_bells(_: &Path) -> io::Result<(Bell, Bell)> {
     Ok(Default::default())
 }
 
-/// Finds the mount that a path is on and names its type if that is a network file system.
-fn network_mount(mounts: &str, path: &Path) -> Option<String> {
-    const NETWORK: &[&str] = &[
-        "9p",
-        "afs",
-        "ceph",
-        "cifs",
-        "fuse.glusterfs",
-        "fuse.sshfs",
-        "glusterfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "smb3",
-        "smbfs",
-    ];
-    let mut best: Option<(usize, &str)> = None;
-    for line in mounts.lines() {
-        let (Some(mount), Some((_, rest))) = (line.split(' ').nth(4), line.split_once(" - "))
-        else {
-            continue;
-        };
-        let mount = mount.replace("\\040", " ");
-        let depth = Path::new(&mount).components().count();
-        if path.starts_with(&mount) && best.is_none_or(|(known, _)| depth >= known) {
-            best = Some((depth, rest.split(' ').next().unwrap_or_default()));
-        }
-    }
-    best.map(|(_, kind)| kind).filter(|kind| NETWORK.contains(kind)).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_deepest_mount_decides_whether_a_path_is_on_a_network() {
-        let mounts = "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
-                      40 22 0:5 / /srv/my\\040share rw shared:1 - nfs4 host:/x rw\n\
-                      41 40 8:2 / /srv/my\\040share/local rw - xfs /dev/sdb rw\n";
-        let kind = |path: &str| network_mount(mounts, Path::new(path));
-        assert_eq!(kind("/home/a"), None);
-        assert_eq!(kind("/srv/my share/a"), Some("nfs4".to_owned()));
-        assert_eq!(kind("/srv/my share/local/a"), None);
-    }
 
     #[test]
     fn replacing_a_file_leaves_nothing_beside_it() {

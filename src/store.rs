@@ -76,8 +76,9 @@ pub trait Snapshot: Send + Sync {
 
     /// Says of each object whether it need not be written again. It may say no of one that is
     /// there, where that is quicker.
-    fn known(&self, ids: &[Id]) -> Result<Vec<bool>> {
-        Ok(self.kinds(ids)?.iter().map(Option::is_some).collect())
+    fn known(&self, objects: &[NewObject]) -> Result<Vec<bool>> {
+        let ids: Vec<Id> = objects.iter().map(|object| object.id).collect();
+        Ok(self.kinds(&ids)?.iter().map(Option::is_some).collect())
     }
 
     /// Gives what is known of an object's place in the history, without its body.

@@ -187,7 +187,9 @@ impl LocalStore {
             true => DurableMark::open_read_only(&*disk, layout.synced())?,
             false => {
                 init::refuse_network(&*disk, path, &options)?;
-                Some(DurableMark::open(&*disk, layout.synced())?)
+                let mark = DurableMark::open(&*disk, layout.synced())?;
+                // What is on another machine is not the same memory for all.
+                Some(if options.allow_network { mark } else { mark.with_shared_mark(&*disk) })
             }
         };
         let access = Access { disk: &disk, layout: &layout, read_only: options.read_only };
@@ -368,8 +370,12 @@ impl Inner {
         if guard.is_none() {
             let (lock_bell, sync_bell) = self.disk.bells(&self.layout.bells());
             let _ = self.sync_bell.set(sync_bell);
+            let mut lock = LockFile::open(&*self.disk, self.layout.lock())?.with_bell(lock_bell);
+            if !self.options.allow_network {
+                lock = lock.with_shared_record(&*self.disk);
+            }
             *guard = Some(Writer {
-                lock: LockFile::open(&*self.disk, self.layout.lock())?.with_bell(lock_bell),
+                lock,
                 mirrors: Mirrors::new(Arc::clone(&self.disk), self.layout.clone()),
             });
         }

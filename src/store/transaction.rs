@@ -108,8 +108,7 @@ impl Transaction {
     }
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
-        let ids: Vec<Id> = self.objects.iter().map(|object| object.id).collect();
-        let known = snapshot.known(&ids)?;
+        let known = snapshot.known(&self.objects)?;
         let mut seen = HashSet::new();
         let mut place = 0;
         self.objects.retain(|object| {

@@ -10,7 +10,7 @@
 
 use std::path::PathBuf;
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, DiskFile, OpenMode, SharedBytes};
 use crate::error::{Error, Result};
 
 /// A place in the journal: segment, then byte.
@@ -22,25 +22,34 @@ pub(crate) struct Position {
 
 /// Sequence, offset, and their checksum.
 const MARK_BYTES: usize = 24;
+/// How often a mapped mark is read that does not match its checksum.
+const READS_MAX: usize = 4;
 
 /// The shared mark.
 #[derive(Debug)]
 pub(crate) struct DurableMark {
     path: PathBuf,
     file: Box<dyn DiskFile>,
+    /// The mark, where it is mapped.
+    shared: Option<SharedBytes>,
 }
 
 impl DurableMark {
     /// Opens the mark for raising it, and makes it where there is none.
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<DurableMark> {
         let file = disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open", &path))?;
-        Ok(DurableMark { path, file })
+        Ok(DurableMark { path, file, shared: None })
+    }
+
+    /// Reads and sets the mark without system calls, where that is possible.
+    pub(crate) fn with_shared_mark(self, disk: &dyn Disk) -> DurableMark {
+        DurableMark { shared: disk.shared(&self.path, MARK_BYTES), ..self }
     }
 
     /// Opens the mark for reading; `None` where there is none.
     pub(crate) fn open_read_only(disk: &dyn Disk, path: PathBuf) -> Result<Option<DurableMark>> {
         match disk.open(&path, OpenMode::Read) {
-            Ok(file) => Ok(Some(DurableMark { path, file })),
+            Ok(file) => Ok(Some(DurableMark { path, file, shared: None })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("open", &path)(error)),
         }
@@ -49,10 +58,19 @@ impl DurableMark {
     /// Reads the mark. One that is torn or lost claims nothing.
     pub(crate) fn get(&self) -> Result<Position> {
         let mut record = [0u8; MARK_BYTES];
-        self.file.read_full_at(&mut record, 0).map_err(Error::io("read", &self.path))?;
-        let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
-        let position = Position { sequence: word(0), offset: word(8) };
-        Ok(if encode(position) == record { position } else { Position::default() })
+        let Some(shared) = &self.shared else {
+            self.file.read_full_at(&mut record, 0).map_err(Error::io("read", &self.path))?;
+            return Ok(decode(&record).unwrap_or_default());
+        };
+        for _ in 0..READS_MAX {
+            shared.read(&mut record);
+            if let Some(position) = decode(&record) {
+                return Ok(position);
+            }
+            // Another process is setting it.
+            std::hint::spin_loop();
+        }
+        Ok(Position::default())
     }
 
     /// Sets the mark, after a sync that covered `position`.
@@ -60,6 +78,10 @@ impl DurableMark {
     /// Two who set it at once may leave the lower one: it then claims less than is true, which
     /// costs a sync and nothing else.
     pub(crate) fn set(&self, position: Position) -> Result<()> {
+        if let Some(shared) = &self.shared {
+            shared.write(&encode(position));
+            return Ok(());
+        }
         self.file.write_all_at(&encode(position), 0).map_err(Error::io("write", &self.path))
     }
 
@@ -79,6 +101,13 @@ impl Drop for Turn<'_> {
         // A lock that cannot be given back is given back when the file is closed.
         let _ = self.0.file.unlock();
     }
+}
+
+/// Reads a record; `None` if it is none.
+fn decode(record: &[u8; MARK_BYTES]) -> Option<Position> {
+    let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
+    let position = Position { sequence: word(0), offset: word(8) };
+    (encode(position) == *record).then_some(position)
 }
 
 fn encode(position: Position) -> [u8; MARK_BYTES] {
@@ -103,7 +132,14 @@ mod tests {
         let late = Position { sequence: 2, offset: 64 };
         mark.set(late).unwrap();
         assert_eq!(mark.get().unwrap(), late);
+        let mapped = DurableMark::open(&OsDisk, dir.path().join("synced")).unwrap();
+        let mapped = mapped.with_shared_mark(&OsDisk);
+        assert_eq!(mapped.get().unwrap(), late);
+        let later = Position { sequence: 2, offset: 128 };
+        mapped.set(later).unwrap();
+        assert_eq!(mark.get().unwrap(), later);
         mark.file.write_all_at(&[9], 3).unwrap();
         assert_eq!(mark.get().unwrap(), Position::default());
+        assert_eq!(mapped.get().unwrap(), Position::default());
     }
 }

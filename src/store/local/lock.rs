@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::disk::{Bell, Disk, DiskFile, OpenMode};
+use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes};
 use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
@@ -31,8 +31,12 @@ const LONG_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct LockFile {
     path: PathBuf,
     file: Box<dyn DiskFile>,
+    /// The id of this process.
+    process: u32,
     /// Rung when the lock is given back.
     bell: Bell,
+    /// The record, where it is mapped.
+    shared: Option<SharedBytes>,
 }
 
 /// The lock, held. Dropping it gives it back; without [`release`](Guard::release), as if its holder
@@ -52,7 +56,8 @@ impl LockFile {
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<LockFile> {
         let file =
             disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open the lock", &path))?;
-        Ok(LockFile { path, file, bell: Bell::default() })
+        let process = std::process::id();
+        Ok(LockFile { path, file, process, bell: Bell::default(), shared: None })
     }
 
     /// Lets those who wait for the lock be woken with a bell.
@@ -60,20 +65,30 @@ impl LockFile {
         LockFile { bell, ..self }
     }
 
+    /// Reads and writes the record without system calls, where that is possible.
+    pub(crate) fn with_shared_record(self, disk: &dyn Disk) -> LockFile {
+        LockFile { shared: disk.shared(&self.path, RECORD_BYTES), ..self }
+    }
+
     /// Takes the lock, waiting for others at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
-        if let Some(guard) = self.try_acquire()? {
+        if self.seems_free()
+            && let Some(guard) = self.try_acquire()?
+        {
             return Ok(guard);
         }
         let begun = Instant::now();
+        let mut patient = !timeout.is_zero() && !self.bell.is_silent();
         loop {
             // Also for those who were not woken: whoever was is to wake the next.
             let heard = self.bell.listen();
-            if let Some(guard) = self.try_acquire()? {
+            // Who died left a record that looks held: after a pause the lock is tried all the same.
+            let skips = std::mem::take(&mut patient) && !self.seems_free();
+            if !skips && let Some(guard) = self.try_acquire()? {
                 return Ok(guard);
             }
             let waited = begun.elapsed();
-            if waited >= timeout {
+            if waited >= timeout && !skips {
                 let holder = self.holder();
                 return Err(Error::LockTimeout { path: self.path.clone(), holder, waited });
             }
@@ -94,8 +109,13 @@ impl LockFile {
         }
         let (process, generation) = self.read();
         let guard = Guard { lock: self, held: true, holder_died: process != 0, generation };
-        self.write(std::process::id(), generation)?;
+        self.write(self.process, generation)?;
         Ok(Some(guard))
+    }
+
+    /// Says whether nobody holds the lock, as far as the record can be seen at no cost.
+    fn seems_free(&self) -> bool {
+        self.shared.is_none() || self.read().0 == 0
     }
 
     fn holder(&self) -> String {
@@ -108,7 +128,14 @@ impl LockFile {
     /// Reads the record; anything else counts as a holder that died.
     fn read(&self) -> (u32, u64) {
         let mut record = [0u8; RECORD_BYTES];
-        let parsed = self.file.read_full_at(&mut record, 0).ok().and_then(|bytes| {
+        let read = match &self.shared {
+            Some(shared) => {
+                shared.read(&mut record);
+                Ok(RECORD_BYTES)
+            }
+            None => self.file.read_full_at(&mut record, 0),
+        };
+        let parsed = read.ok().and_then(|bytes| {
             let text = std::str::from_utf8(&record[..bytes]).ok()?.strip_suffix('\n')?;
             let (process, generation) = text.trim_start().split_once(' ')?;
             Some((process.parse().ok()?, generation.trim_start().parse().ok()?))
@@ -120,9 +147,15 @@ impl LockFile {
         let mut record = String::with_capacity(RECORD_BYTES);
         let _ = writeln!(record, "{process:>10} {generation:>20}");
         debug_assert_eq!(record.len(), RECORD_BYTES);
-        self.file
-            .write_all_at(record.as_bytes(), 0)
-            .map_err(Error::io("write the lock", &self.path))
+        match &self.shared {
+            // Who dies between two words leaves a process id or no record at all.
+            Some(shared) => shared.write(record.as_bytes()),
+            None => self
+                .file
+                .write_all_at(record.as_bytes(), 0)
+                .map_err(Error::io("write the lock", &self.path))?,
+        }
+        Ok(())
     }
 }
 
@@ -173,8 +206,38 @@ mod tests {
     #[test]
     fn a_holder_that_died_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = LockFile::open(&OsDisk, dir.path().join("lock")).unwrap();
+        let open = || LockFile::open(&OsDisk, dir.path().join("lock")).unwrap();
+        let lock = open();
         drop(lock.acquire(Duration::ZERO).unwrap());
-        assert!(lock.acquire(Duration::ZERO).unwrap().holder_died);
+        let mapped = open().with_shared_record(&OsDisk);
+        assert!(mapped.acquire(Duration::ZERO).unwrap().holder_died);
+        let guard = lock.acquire(Duration::ZERO).unwrap();
+        assert!(guard.holder_died);
+        guard.release(7).unwrap();
+        let guard = mapped.acquire(Duration::ZERO).unwrap();
+        assert_eq!((guard.holder_died, guard.generation), (false, 7));
+    }
+
+    #[test]
+    fn a_record_between_two_words_is_of_a_holder_that_died() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = LockFile::open(&OsDisk, dir.path().join("lock")).unwrap();
+        let record = |process, generation| {
+            lock.write(process, generation).unwrap();
+            let mut record = [0; RECORD_BYTES];
+            lock.file.read_full_at(&mut record, 0).unwrap();
+            record
+        };
+        for process in [7, 120_000, 4_194_304, u32::MAX] {
+            let (held, free) = (record(process, 99_999_999), record(0, 100_000_000));
+            for word in 1..RECORD_BYTES / 8 {
+                let (old, new) = (&held[..8 * word], &free[8 * word..]);
+                if [old, new].concat() == free {
+                    continue;
+                }
+                lock.file.write_all_at(&[old, new].concat(), 0).unwrap();
+                assert_ne!(lock.read().0, 0, "{process} {word}");
+            }
+        }
     }
 }

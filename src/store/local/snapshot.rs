@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
+use crate::object::NewObject;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::pack::Pack;
@@ -98,6 +99,11 @@ impl LocalSnapshot {
             }
         }
         Ok(None)
+    }
+
+    fn in_open_segment(&self, id: &Id) -> bool {
+        let table = self.state.open_segment().table();
+        table.objects.get(id).is_some_and(|location| location.group_end <= self.end)
     }
 
     /// Gives the first parent of an object, without working out its depth.
@@ -196,8 +202,25 @@ impl Snapshot for LocalSnapshot {
 
     /// Leaves loose files out: a small object among them may well be in the journal too, and of a
     /// large one it is seen when its file is to be written.
-    fn known(&self, ids: &[Id]) -> Result<Vec<bool>> {
-        ids.iter().map(|id| Ok(self.find_contained(id)?.is_some())).collect()
+    ///
+    /// What links an object of the open segment, or one that is new itself, is not looked for
+    /// elsewhere: nothing is committed before what it links.
+    fn known(&self, objects: &[NewObject]) -> Result<Vec<bool>> {
+        let mut new = HashSet::with_capacity(objects.len());
+        let mut known = Vec::with_capacity(objects.len());
+        for object in objects {
+            let is_known = self.in_open_segment(&object.id)
+                || (!object
+                    .links
+                    .iter()
+                    .any(|link| new.contains(link) || self.in_open_segment(link))
+                    && self.find_contained(&object.id)?.is_some());
+            if !is_known {
+                new.insert(object.id);
+            }
+            known.push(is_known);
+        }
+        Ok(known)
     }
 
     fn topology(&self, id: &Id) -> Result<Option<Topology>> {

@@ -6,15 +6,16 @@
 //! each syncs for itself.
 
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::disk::Bell;
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::durable::{DurableMark, Position};
-use crate::store::local::state;
+use crate::store::local::segment::Tail;
+use crate::store::local::state::{self, State};
 
 /// How long to wait for another process's sync before syncing without a turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -29,7 +30,7 @@ impl Inner {
         let bell = self.sync_bell.get_or_init(Bell::default);
         // Where nobody else writes, nobody else has synced, and there is nothing to read on.
         let crowd = self.outrun.load(Ordering::Relaxed);
-        let mut heard = None;
+        let mut listens = crowd;
         if self.followed.swap(false, Ordering::Relaxed) {
             // Another process is about to write: its sync, or that of who follows it, covers this
             // one too. A sync now would cover one transaction. Who will not sync rings as well.
@@ -43,8 +44,12 @@ impl Inner {
                 return Ok(());
             }
             let syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-            let crowd = crowd || heard.is_some();
+            let crowd = crowd || listens;
             if self.durable_position() >= target || (crowd && self.look_at_mark() >= target) {
+                return Ok(());
+            }
+            let heard = listens.then(|| bell.listen());
+            if heard.is_some() && self.look_at_mark() >= target {
                 return Ok(());
             }
             if self.dead.load(Ordering::Acquire) {
@@ -60,8 +65,8 @@ impl Inner {
                 continue;
             }
             drop(syncing);
-            match heard.take() {
-                None => heard = Some(bell.listen()),
+            match heard {
+                None => listens = true,
                 Some(heard) => {
                     let early = begun.elapsed() < Duration::from_millis(1);
                     bell.wait(heard, if early { SHORT_PAUSE } else { LONG_PAUSE });
@@ -105,9 +110,7 @@ impl Inner {
                 if marked >= target {
                     return Ok(());
                 }
-                // Damage found meanwhile does not matter here: what was written is to be synced
-                // all the same.
-                (self.refresh_from(marked).unwrap_or_else(|_| self.state()), marked)
+                (self.read_on_to_sync(marked), marked)
             }
         };
         let segment = state.open_segment();
@@ -125,6 +128,18 @@ impl Inner {
         // What is durable stays so where the others cannot be told: they sync for themselves.
         let _ = self.note_durable(covered, marked);
         Ok(())
+    }
+
+    /// Reads on to the last whole group that anybody has written, given the mark.
+    ///
+    /// What stands behind it is mostly a group that is just being written, and damage does not
+    /// matter here: what was written is to be synced all the same.
+    fn read_on_to_sync(&self, mark: Position) -> Arc<State> {
+        let state = self.state();
+        let segment = state.open_segment();
+        let tail = segment.read_on(state::marked_in(segment, mark), u64::MAX);
+        let all = matches!(tail, Ok(Tail::Clean | Tail::Torn)) && mark.sequence <= segment.sequence;
+        if all { state } else { self.refresh_from(mark).unwrap_or(state) }
     }
 
     /// Gives what this handle knows to be durable.
@@ -161,8 +176,6 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::disk::OsDisk;
     use crate::store::local::{LocalStore, Options};
