@@ -9,6 +9,7 @@ use sapwood::error::Error;
 
 use crate::args::Global;
 use crate::output::{self, Stream};
+use crate::shown;
 use crate::style;
 
 /// How a command that did not fail ended; the number is the exit code.
@@ -245,8 +246,10 @@ fn say(name: &str, message: &str, hint: Option<&str>, exit: u8, json: bool, colo
         text.push(b'\n');
     } else {
         let paint = |style: Style, word| output::painted(style, word, color);
+        let message = shown::block(message);
         text = format!("{}: {message}\n", paint(style::ERROR, "error")).into_bytes();
         if let Some(hint) = hint {
+            let hint = shown::block(hint);
             text.extend(format!("{}: {hint}\n", paint(style::HINT, "hint")).into_bytes());
         }
     }

@@ -11,6 +11,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::{Context, now};
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -233,7 +234,7 @@ fn line(
         about.extend(known.description.clone());
         for part in about {
             line.push_str("\n    ");
-            line.push_str(&part);
+            line.push_str(&shown::line(&part));
         }
     }
     Ok(line)

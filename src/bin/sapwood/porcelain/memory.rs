@@ -18,6 +18,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::style;
 
 /// Commit, resolve, compare and merge what was learned
@@ -67,6 +68,7 @@ fn print(context: &mut Context, snapshot: &dyn Snapshot, fact: &Known) -> Result
     let node = context.output.paint(style::ID, short(snapshot, &fact.node, SHORT_DIGITS)?);
     let source = place(snapshot, fact.source)?;
     let text = fact.sentence();
+    let text = shown::line(&text);
     context.output.item(format_args!("{node} {source:SHORT_DIGITS$} {text}"))
 }
 

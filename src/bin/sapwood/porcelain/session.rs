@@ -12,6 +12,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::style;
 
 /// Choose, rename, show, remove and restore sessions
@@ -226,7 +227,7 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
             Value::Text(text) => text.clone(),
             other => sapwood::codec::json::to_string(other),
         };
-        context.output.item(format_args!("{key:<15} {text}"))?;
+        context.output.item(format_args!("{key:<15} {}", shown::line(&text)))?;
     }
     for (name, end) in branches {
         let mark = if status.branch.as_ref() == Some(&name) { "*" } else { " " };

@@ -8,6 +8,7 @@ use crate::open::Context;
 use crate::output;
 use crate::plumbing::human;
 use crate::reader::Reader;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -53,7 +54,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         output.item("\nby model")?;
     }
     for (model, tally) in &stats.models {
-        output.item(format_args!("  {model}: {}", line(tally)))?;
+        output.item(format_args!("  {}: {}", shown::line(model), line(tally)))?;
     }
     if !stats.branches.is_empty() {
         output.item("\nby branch")?;

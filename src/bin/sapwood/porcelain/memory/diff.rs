@@ -8,6 +8,7 @@ use super::object;
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
+use crate::shown;
 use crate::target::Within;
 
 /// Show what one memory knows that another does not
@@ -53,7 +54,7 @@ pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
         for (sign, fact) in [('-', was), ('+', now)] {
             if let Some(fact) = fact {
-                context.output.item(format_args!("{sign} {}", fact.sentence()))?;
+                context.output.item(format_args!("{sign} {}", shown::line(&fact.sentence())))?;
             }
         }
     }

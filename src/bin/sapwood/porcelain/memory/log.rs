@@ -13,6 +13,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -85,15 +86,15 @@ fn print(
         text.push_str(&format!("\n    merge: {}", short(snapshot, merged, SHORT_DIGITS)?));
     }
     if !node.card.is_null() {
-        text.push_str(&format!("\n    card: {}", sentence(None, &node.card)));
+        text.push_str(&format!("\n    card: {}", shown::line(&sentence(None, &node.card))));
     }
     for fact in &node.facts {
         let source = place(snapshot, fact.source)?;
         let fact = sentence(fact.key.as_deref(), &fact.value);
-        text.push_str(&format!("\n    {source:SHORT_DIGITS$} {fact}"));
+        text.push_str(&format!("\n    {source:SHORT_DIGITS$} {}", shown::line(&fact)));
     }
     for note in &node.notes {
-        text.push_str(&format!("\n    note: {}", sentence(None, note)));
+        text.push_str(&format!("\n    note: {}", shown::line(&sentence(None, note))));
     }
     context.output.item(text)
 }

@@ -10,6 +10,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::target::WriteTo;
 
 /// Bring what another branch learned to this one
@@ -73,7 +74,8 @@ fn describe(snapshot: &dyn Snapshot, conflict: &Conflict) -> Result<String, Fail
     let version = |fact: &Known| -> Result<String, Failure> {
         let node = short(snapshot, &fact.node, SHORT_DIGITS)?;
         let source = place(snapshot, fact.source)?;
-        Ok(format!("\n  {node} {source:SHORT_DIGITS$} {}", sentence(None, &fact.value)))
+        let said = sentence(None, &fact.value);
+        Ok(format!("\n  {node} {source:SHORT_DIGITS$} {}", shown::line(&said)))
     };
     let (ours, theirs) = (version(&conflict.ours)?, version(&conflict.theirs)?);
     Ok(format!("conflict in '{}': both versions are kept{ours}{theirs}", conflict.key))
