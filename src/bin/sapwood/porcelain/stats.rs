@@ -73,7 +73,7 @@ fn line(tally: &Tally) -> String {
     if tally.tokens > 0 {
         text.push_str(&format!(", {} tokens", tally.tokens));
     }
-    if tally.cost > 0.0 {
+    if tally.cost > 0.0 && tally.cost.is_finite() {
         text.push_str(&format!(", cost {}", rounded(tally.cost)));
     }
     text
@@ -81,7 +81,8 @@ fn line(tally: &Tally) -> String {
 
 /// Writes money without the dust of adding it up.
 fn rounded(cost: f64) -> f64 {
-    (cost * 1e6).round() / 1e6
+    let rounded = (cost * 1e6).round() / 1e6;
+    if rounded.is_finite() { rounded } else { cost }
 }
 
 fn print_json(
