@@ -107,8 +107,15 @@ fn bad_requests_of_log_are_told_apart() {
     sandbox.fails(1, &["log", "nowhere"]);
     sandbox.fails(1, &["log", "-s", "nowhere"]);
     let empty = Sandbox::with_store();
-    assert!(empty.fails(1, &["log"]).contains("no current session"));
-    assert!(empty.fails(3, &["transcript"]).contains("no current session"));
+    for command in ["log", "show", "children", "tree", "context", "branch", "transcript"] {
+        assert!(empty.fails(3, &[command]).contains("no current session"), "{command}");
+    }
+    empty.ok(&["new"]);
+    for args in [&["log"][..], &["context"], &["label", "x"]] {
+        let said = empty.fails(1, args);
+        assert!(said.contains("nothing was said yet on branch 'main'"), "{args:?}: {said}");
+        assert!(said.contains("hint: 'sapwood append'"), "{args:?}: {said}");
+    }
 }
 
 #[test]
