@@ -126,7 +126,12 @@ fn rename(args: &Args, name: &str, context: &mut Context) -> Result<Answer, Fail
     let target = args.within.target(&opened);
     let end = ops::rename_branch(&opened.repo, &target, from, to, &operation)?;
     if context.output.json {
-        context.output.record([("name", to.into()), ("entry", output::text(end))])?;
+        let session = target.session(&*opened.repo.snapshot()?)?;
+        context.output.record([
+            ("session", session.into()),
+            ("name", to.into()),
+            ("entry", output::text(end)),
+        ])?;
     }
     Ok(Answer::Yes)
 }
@@ -137,7 +142,12 @@ fn delete(args: &Args, name: &str, context: &mut Context) -> Result<Answer, Fail
     let target = args.within.target(&opened);
     let end = ops::delete_branch(&opened.repo, &target, name, &operation)?;
     if context.output.json {
-        context.output.record([("name", name.into()), ("was", output::text(end))])?;
+        let session = target.session(&*opened.repo.snapshot()?)?;
+        context.output.record([
+            ("session", session.into()),
+            ("name", name.into()),
+            ("was", output::text(end)),
+        ])?;
     } else if let Some(end) = end {
         let end = short(&*opened.repo.snapshot()?, &end, SHORT_DIGITS)?;
         context.output.note(format_args!("Deleted branch '{name}' (was {end})"));
