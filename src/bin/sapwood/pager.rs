@@ -104,8 +104,9 @@ mod tests {
             pager.end()
         };
         assert_eq!(given("cat > /dev/null"), None);
-        assert_eq!(given("exit 3"), None);
-        let missing = "sapwood-has-no-such-pager 2> /dev/null";
+        assert_eq!(given("cat > /dev/null; exit 3"), None);
+        // It reads before it fails, so that the test need not win a race.
+        let missing = "cat > /dev/null; sapwood-has-no-such-pager 2> /dev/null";
         assert_eq!(given(missing), Some(b"some words".to_vec()));
     }
 }
