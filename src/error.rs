@@ -153,7 +153,7 @@ pub enum Error {
     },
 
     /// A tool call that nothing has answered yet: the conversation can't be cut there.
-    #[error("the tool call {} at entry {entry} has no result yet", calls.join(", "))]
+    #[error("{} no result yet", calls_have(calls, entry))]
     Unanswered {
         /// The entry that made it.
         entry: Id,
@@ -273,6 +273,14 @@ impl Error {
     /// Says whether this is a file that is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Says of calls that they have, or of one that it has.
+fn calls_have(calls: &[String], entry: &Id) -> String {
+    match calls {
+        [call] => format!("the tool call {call} at entry {entry} has"),
+        calls => format!("the tool calls {} at entry {entry} have", calls.join(", ")),
     }
 }
 

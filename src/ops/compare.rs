@@ -177,10 +177,10 @@ fn totals(
         name: name.to_owned(),
         end,
         entries: own.len() as u64,
-        cost: cost.map(rounded),
+        cost: known(cost),
         tokens,
         duration: first.zip(last).map(|(first, last)| last.saturating_sub(first)),
-        meta: meta.map(rounded),
+        meta: known(meta),
     })
 }
 
@@ -188,6 +188,11 @@ fn add(sum: &mut Option<f64>, more: Option<f64>) {
     if let Some(more) = more {
         *sum = Some(sum.unwrap_or(0.0) + more);
     }
+}
+
+/// Gives a sum without noise. One that is too large for a number is unknown.
+fn known(sum: Option<f64>) -> Option<f64> {
+    sum.filter(|sum| sum.is_finite()).map(rounded)
 }
 
 /// Drops the noise that adding decimal fractions leaves in a double.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::repo::place::{Place, find_session};
 use crate::repo::read::read_entry;
-use crate::repo::revision::{Base, Range, Revision, Step, unknown};
+use crate::repo::revision::{Base, Range, Revision, Step, malformed, unknown};
 use crate::store::{self, RefName, RefValue, Snapshot};
 use crate::walk;
 
@@ -109,6 +109,9 @@ impl<'a> Resolver<'a> {
             other => other,
         };
         let session = find_session(self.snapshot, session).map_err(|error| match error {
+            Error::RevisionUnknown { .. } if matches!(session, "msg" | "turn") => {
+                malformed(text, "a number is missing")
+            }
             Error::RevisionUnknown { revision, why } => {
                 unknown(text, format!("session '{revision}': {why}"))
             }
@@ -133,7 +136,7 @@ impl<'a> Resolver<'a> {
     fn base(&self, revision: &Revision) -> Result<Start> {
         let text = &revision.text;
         let id = match &revision.base {
-            Base::Head => return self.start(text, &self.head(text)?),
+            Base::Head => return self.start(text, &self.head()?),
             Base::Name(name) => self.prefix(text, name)?,
             Base::Message(number) => self.message(text, *number)?,
             Base::Turn(number) => self.turn(text, *number)?,
@@ -162,25 +165,34 @@ impl<'a> Resolver<'a> {
         Ok(None)
     }
 
-    fn current_session(&self, text: &str) -> Result<String> {
+    fn current_session(&self) -> Result<String> {
         match self.place.session_id(self.snapshot)? {
             Some(session) => Ok(session),
-            None => Err(unknown(text, "there is no current session")),
+            None => Err(Error::Refused {
+                why: "there is no current session".to_owned(),
+                hint: "make one with 'sapwood new', or name one with -s",
+            }),
         }
     }
 
     /// Names the session's HEAD, or the store's where there is no session.
-    fn head(&self, text: &str) -> Result<RefName> {
+    fn head(&self) -> Result<RefName> {
         if self.place.session.is_none() && self.snapshot.reference(&RefName::head())?.is_some() {
             return Ok(RefName::head());
         }
-        RefName::of_session(&self.current_session(text)?, "HEAD")
+        RefName::of_session(&self.current_session()?, "HEAD")
     }
 
     fn start(&self, text: &str, name: &RefName) -> Result<Start> {
         match store::resolve(self.snapshot, name)? {
             (name, Some(id)) => Ok(Start { id, name: Some(name) }),
-            (name, None) => Err(unknown(text, format!("ref '{name}' points to nothing yet"))),
+            (name, None) => {
+                let why = match name.session().and_then(|(_, rest)| rest.strip_prefix("heads/")) {
+                    Some(branch) => format!("nothing was said yet on branch '{branch}'"),
+                    None => format!("ref '{name}' points to nothing yet"),
+                };
+                Err(unknown(text, why))
+            }
         }
     }
 
@@ -191,7 +203,10 @@ impl<'a> Resolver<'a> {
     fn prefix(&self, text: &str, digits: &str) -> Result<Id> {
         let nothing = || unknown(text, "no branch, label, ref or object has this name");
         if digits.contains("..") {
-            return Err(unknown(text, "a range can't stand here"));
+            return Err(malformed(text, "a range can't stand here"));
+        }
+        if digits.contains(['~', '^']) {
+            return Err(malformed(text, "'~' goes before a number, and '^' before a revision"));
         }
         let prefix: Prefix = digits.parse().map_err(|_| nothing())?;
         let mut found = self.snapshot.with_prefix(&prefix, CANDIDATES_MAX + 1)?;
@@ -209,7 +224,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn message(&self, text: &str, number: u64) -> Result<Id> {
-        let head = self.target(text, &self.head(text)?)?;
+        let head = self.target(text, &self.head()?)?;
         let path: Result<Vec<Id>> = walk::path(self.snapshot, head).collect();
         let mut count = 0;
         for id in path?.into_iter().rev() {
@@ -220,11 +235,11 @@ impl<'a> Resolver<'a> {
                 return Ok(id);
             }
         }
-        Err(unknown(text, format!("there are {count} messages")))
+        Err(unknown(text, there_are(count, "message")))
     }
 
     fn turn(&self, text: &str, number: u64) -> Result<Id> {
-        let session = self.current_session(text)?;
+        let session = self.current_session()?;
         let mut items = walk::transcript_items(self.snapshot, &session)?;
         items.skip_turns(number.saturating_sub(1))?;
         for item in items {
@@ -237,12 +252,12 @@ impl<'a> Resolver<'a> {
             }
         }
         let count = walk::turn_count(self.snapshot, &session)?;
-        Err(unknown(text, format!("there are {count} turns")))
+        Err(unknown(text, there_are(count, "turn")))
     }
 
     /// Finds the newest entry of the session with a foreign id, the transcript's first.
     fn foreign(&self, text: &str, foreign: &str) -> Result<Id> {
-        let session = self.current_session(text)?;
+        let session = self.current_session()?;
         let mut seen = HashSet::new();
         let transcript = walk::transcript(self.snapshot, &session)?;
         for id in transcript.into_iter().rev() {
@@ -317,14 +332,32 @@ impl<'a> Resolver<'a> {
             Ok(if met == count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         if met < count {
-            let why = format!("only {met} operations moved '{name}'");
+            let plural = if met == 1 { "" } else { "s" };
+            let why = format!("only {met} operation{plural} moved {}", called(name));
             return Err(unknown(text, why));
         }
         match value {
             Some(RefValue::Id(id)) => Ok(id),
             Some(RefValue::Symbolic(other)) => self.target(text, &other),
-            None => Err(unknown(text, format!("'{name}' did not exist then"))),
+            None => Err(unknown(text, format!("{} did not exist then", called(name)))),
         }
+    }
+}
+
+fn there_are(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("there is 1 {what}"),
+        count => format!("there are {count} {what}s"),
+    }
+}
+
+/// Calls a ref what people call it.
+fn called(name: &RefName) -> String {
+    let within = name.session().map_or("", |(_, rest)| rest);
+    match (within.strip_prefix("heads/"), within.strip_prefix("labels/")) {
+        (Some(branch), _) => format!("branch '{branch}'"),
+        (None, Some(label)) => format!("label '{label}'"),
+        (None, None) => format!("'{name}'"),
     }
 }
 

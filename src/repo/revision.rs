@@ -176,17 +176,17 @@ fn base(whole: &str, text: &str, step: Option<&Step>) -> Result<Base> {
         _ => {}
     }
     if let Some(digits) = text.strip_prefix("msg:") {
-        return Ok(Base::Message(position(whole, digits)?));
+        return Ok(Base::Message(position(whole, digits, "messages are counted from 1")?));
     }
     if let Some(digits) = text.strip_prefix("turn:") {
-        return Ok(Base::Turn(position(whole, digits)?));
+        return Ok(Base::Turn(position(whole, digits, "turns are counted from 1")?));
     }
     Ok(Base::Name(text.to_owned()))
 }
 
-fn position(whole: &str, digits: &str) -> Result<u64> {
+fn position(whole: &str, digits: &str, from: &str) -> Result<u64> {
     match number(whole, digits)? {
-        0 => Err(malformed(whole, "messages are counted from 1")),
+        0 => Err(malformed(whole, from)),
         number => Ok(number),
     }
 }
@@ -198,7 +198,7 @@ fn number(whole: &str, digits: &str) -> Result<u64> {
     digits.parse().map_err(|_| malformed(whole, "a number in it is too large"))
 }
 
-fn malformed(revision: &str, why: &str) -> Error {
+pub(super) fn malformed(revision: &str, why: &str) -> Error {
     Error::RevisionMalformed { revision: revision.to_owned(), why: why.to_owned() }
 }
 

@@ -36,6 +36,11 @@ impl Draft {
     /// Refuses what its type does not allow.
     pub fn check(&self) -> Result<()> {
         let body = &self.body;
+        for name in [Some(&self.label), self.read().as_ref().map(|message| &message.role)] {
+            if name.is_some_and(|name| name.contains(char::is_control)) {
+                return Err(self.lacks("a role or type has no control characters".to_owned()));
+            }
+        }
         match self.label.as_str() {
             "message" | "user" | "assistant" | "custom_message" => {
                 self.demand_any(&["content", "text", "message", "tool_calls"])
@@ -81,7 +86,10 @@ impl Draft {
     }
 
     fn lacks(&self, why: String) -> Error {
-        Error::InvalidObject { kind: "entry", why: format!("type {}: {why}", self.label) }
+        Error::InvalidObject {
+            kind: "entry",
+            why: format!("type {}: {why}", self.label.escape_debug()),
+        }
     }
 }
 
@@ -115,6 +123,8 @@ mod tests {
             ("custom_message", r#"{"content":"x"}"#, true),
             ("custom_message", "{}", false),
             ("message", r#"{"role":"user"}"#, false),
+            ("message", "{\"role\":\"a\\nb\",\"content\":\"x\"}", false),
+            ("a\u{1b}b", "{}", false),
             ("memory", "{}", false),
             ("anything.else", "{}", true),
         ];

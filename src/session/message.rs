@@ -179,13 +179,16 @@ impl Usage {
             cost => cost,
         };
         let said = |key: &str| metadata.get(key).or_else(|| payload.get(key));
+        let tokens = total.or(sum).or_else(|| said("tokens").and_then(Value::as_i64));
+        let cost = cost.or_else(|| said("cost")).and_then(Value::as_f64);
         Usage {
             input,
             output,
             cache_read,
             cache_write,
-            tokens: total.or(sum).or_else(|| said("tokens").and_then(Value::as_i64)),
-            cost: cost.or_else(|| said("cost")).and_then(Value::as_f64),
+            // What can't be is as good as unknown.
+            tokens: tokens.filter(|tokens| *tokens >= 0),
+            cost: cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
         }
     }
 }

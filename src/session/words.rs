@@ -57,6 +57,9 @@ fn other(label: &str, body: &Value) -> String {
             return text.to_owned();
         }
     }
+    if label == "compaction" {
+        return "what was compacted is shown again".to_owned();
+    }
     if matches!(label, "custom_message" | "bash_execution") {
         return said(&Message::of(label, body));
     }

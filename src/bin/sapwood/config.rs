@@ -90,7 +90,7 @@ pub(crate) struct Settings {
     values: BTreeMap<String, Setting>,
     /// What the user's file alone says.
     own: BTreeMap<String, Setting>,
-    /// The files that could not be read.
+    /// What could not be read, in files and variables.
     pub(crate) faults: Vec<String>,
 }
 
@@ -125,9 +125,12 @@ impl Settings {
             let Some((name, value)) = found else {
                 continue;
             };
-            if check(key.name, &value).is_ok() {
-                let origin = Origin::Environment(name);
-                self.values.insert(key.name.to_owned(), Setting { value, origin });
+            match check(key.name, &value) {
+                Ok(()) => {
+                    let origin = Origin::Environment(name);
+                    self.values.insert(key.name.to_owned(), Setting { value, origin });
+                }
+                Err(failure) => self.faults.push(format!("${name}: {}", failure.message())),
             }
         }
     }
@@ -156,7 +159,7 @@ pub(crate) fn load(global: &Global) -> Result<(), Failure> {
         None => Ok(()),
         Some(fault) => Err(Failure::Request {
             message: fault.clone(),
-            hint: Some("mend the file; 'sapwood config' and 'sapwood fsck' work".to_owned()),
+            hint: Some("mend it; 'sapwood config' and 'sapwood fsck' work all the same".to_owned()),
         }),
     }
 }

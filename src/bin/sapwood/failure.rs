@@ -9,6 +9,7 @@ use sapwood::error::Error;
 
 use crate::args::Global;
 use crate::output::{self, Stream};
+use crate::shown;
 use crate::style;
 
 /// How a command that did not fail ended; the number is the exit code.
@@ -45,6 +46,8 @@ pub(crate) enum Failure {
         /// How it went.
         why: String,
     },
+    /// Somebody else was faster.
+    Outrun(String),
     /// Standard input could not be read.
     Input(io::Error),
     /// Standard output could not be written.
@@ -97,7 +100,12 @@ impl Failure {
             Failure::Command { .. } => {
                 ("command-failed", REQUEST, Some("nothing was changed".to_owned()))
             }
-            Failure::Input(_) | Failure::Output(_) => ("io", IO, None),
+            Failure::Outrun(_) => ("ref-conflict", RACE, Some("look again and retry".to_owned())),
+            Failure::Input(_) => ("io", IO, None),
+            Failure::Output(_) => {
+                let hint = "only output is lost; what was changed in the store stays changed";
+                ("io", IO, Some(hint.to_owned()))
+            }
             Failure::Line { cause, .. } => cause.explain(),
         }
     }
@@ -106,7 +114,9 @@ impl Failure {
     pub(crate) fn message(&self) -> String {
         match self {
             Failure::Library(error) => error.to_string(),
-            Failure::Usage(message) | Failure::Missing(message) => message.clone(),
+            Failure::Usage(message) | Failure::Missing(message) | Failure::Outrun(message) => {
+                message.clone()
+            }
             Failure::Request { message, .. } => message.clone(),
             Failure::Damaged(1) => "the store has 1 error".to_owned(),
             Failure::Damaged(count) => format!("the store has {count} errors"),
@@ -139,8 +149,8 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         Error::InvalidObject { .. } => ("invalid-object", REQUEST, ""),
         Error::ObjectMissing { .. } => ("object-missing", MISSING, ""),
         Error::WrongKind { .. } => ("wrong-kind", REQUEST, ""),
-        Error::RevisionUnknown { .. } => {
-            ("revision-unknown", MISSING, "'sapwood for-each-ref' lists the names there are")
+        Error::RevisionUnknown { revision, why } => {
+            ("revision-unknown", MISSING, names_hint(revision, why))
         }
         Error::RevisionMalformed { .. } => (
             "revision-malformed",
@@ -181,6 +191,21 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         _ => ("error", REQUEST, ""),
     };
     (name, exit, Some(hint.to_owned()).filter(|hint| !hint.is_empty()))
+}
+
+/// Says where the names are that there are instead.
+fn names_hint(revision: &str, why: &str) -> &'static str {
+    let is_numbered = |word: &str| revision.split(':').any(|part| part == word);
+    match why {
+        _ if is_numbered("msg") => "'sapwood log' lists the messages there are",
+        _ if is_numbered("turn") => "'sapwood transcript' lists the turns there are",
+        _ if revision.starts_with("refs/") || revision.starts_with("sessions/") => {
+            "'sapwood for-each-ref' lists the refs there are"
+        }
+        why if why.contains("said yet") => "'sapwood append' says something there",
+        why if why.contains("session") => "'sapwood sessions' lists the sessions there are",
+        _ => "'sapwood branch' and 'sapwood label' list the names, 'sapwood log' the entries",
+    }
 }
 
 fn io_hint(source: &io::Error) -> &'static str {
@@ -245,8 +270,10 @@ fn say(name: &str, message: &str, hint: Option<&str>, exit: u8, json: bool, colo
         text.push(b'\n');
     } else {
         let paint = |style: Style, word| output::painted(style, word, color);
+        let message = shown::block(message);
         text = format!("{}: {message}\n", paint(style::ERROR, "error")).into_bytes();
         if let Some(hint) = hint {
+            let hint = shown::block(hint);
             text.extend(format!("{}: {hint}\n", paint(style::HINT, "hint")).into_bytes());
         }
     }

@@ -16,6 +16,7 @@ mod quote;
 mod range;
 mod reader;
 mod render;
+mod shown;
 mod style;
 mod target;
 mod when;

@@ -2,8 +2,11 @@
 //!
 //! Data goes to stdout, chatter to stderr. A reader that goes away is no failure.
 
+use std::borrow::Cow;
+use std::collections::hash_map::RandomState;
 use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
@@ -12,9 +15,13 @@ use sapwood::codec::{Value, json};
 use crate::args::{Color, Global, Listing};
 use crate::failure::Failure;
 use crate::pager::Pager;
+use crate::shown;
 
 /// The version of the shapes that `--json` prints; the field `v` of each.
 pub(crate) const SHAPE_VERSION: i64 = 1;
+
+/// What begins a colour.
+const ESCAPE: &str = "\x1b";
 
 /// One of the two streams that can be coloured.
 #[derive(Clone, Copy)]
@@ -34,8 +41,12 @@ pub(crate) struct Output {
     end: u8,
     buffer: Vec<u8>,
     stream: BufWriter<Box<dyn Write>>,
-    /// After the stream, so that it is told the end before it is waited for.
-    pager: Option<Pager>,
+    /// Whether a person reads it, so that no control character may pass.
+    is_terminal: bool,
+    is_paged: bool,
+    /// What stands for an escape character of our own until it is printed. Nobody can guess it, so
+    /// no text that somebody wrote can be taken for a colour.
+    mark: String,
 }
 
 impl Output {
@@ -48,18 +59,20 @@ impl Output {
             end: b'\n',
             buffer: Vec::new(),
             stream: BufWriter::with_capacity(1 << 16, Box::new(io::stdout().lock())),
-            pager: None,
+            is_terminal: io::stdout().is_terminal(),
+            is_paged: false,
+            mark: format!("\u{e000}{:016x}", RandomState::new().build_hasher().finish()),
         }
     }
 
     /// Shows what follows page by page, if a person reads it.
     pub(crate) fn page(&mut self) {
-        if self.json || self.pager.is_some() {
+        if self.json || self.is_paged {
             return;
         }
-        if let Some((pager, input)) = Pager::start() {
-            self.stream = BufWriter::with_capacity(1 << 16, Box::new(input));
-            self.pager = Some(pager);
+        if let Some(pager) = Pager::start() {
+            self.stream = BufWriter::with_capacity(1 << 16, Box::new(pager));
+            self.is_paged = true;
         }
     }
 
@@ -70,8 +83,22 @@ impl Output {
 
     /// Prints one item of a listing.
     pub(crate) fn item(&mut self, text: impl Display) -> Result<(), Failure> {
-        write!(self.stream, "{text}").map_err(Failure::Output)?;
+        self.text(&text.to_string())?;
         self.bytes(&[self.end])
+    }
+
+    /// Prints a text; on a terminal with its control characters written out.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        let text = self.printable(text);
+        self.stream.write_all(text.as_bytes()).map_err(Failure::Output)
+    }
+
+    fn printable<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let text = if self.is_terminal { shown::block(text) } else { Cow::Borrowed(text) };
+        match text.contains(&self.mark) {
+            true => Cow::Owned(text.replace(&self.mark, ESCAPE)),
+            false => text,
+        }
     }
 
     /// Prints one JSON object on a line.
@@ -112,7 +139,8 @@ impl Output {
     pub(crate) fn note(&mut self, text: impl Display) {
         if !self.quiet {
             // With stderr gone there is nobody left to tell.
-            let _ = writeln!(io::stderr().lock(), "{text}");
+            let text = text.to_string();
+            let _ = writeln!(io::stderr().lock(), "{}", shown::block(&text));
         }
     }
 
@@ -123,7 +151,19 @@ impl Output {
 
     /// Colours a text if colours are wanted.
     pub(crate) fn paint(&self, style: impl Into<Style>, text: impl Display) -> String {
-        painted(style.into(), text, self.color)
+        let style = style.into();
+        match self.color {
+            true => {
+                let (begin, end) = (style.to_string(), format!("{style:#}"));
+                format!("{}{text}{}", self.own(&begin), self.own(&end))
+            }
+            false => text.to_string(),
+        }
+    }
+
+    /// Lets the escape characters of a text pass that are ours, or the user's who runs this.
+    pub(crate) fn own(&self, text: &str) -> String {
+        text.replace(ESCAPE, &self.mark)
     }
 }
 
@@ -167,4 +207,19 @@ pub(crate) fn number(value: Option<f64>) -> Value {
 pub(crate) fn number_text(value: f64) -> String {
     // Adding zero turns a negative zero into zero.
     (value + 0.0).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_escapes_reach_a_terminal() {
+        let mut output = Output::new(&Global { color: Color::Always, ..Global::default() });
+        let text = format!("{} \x1b[2J", output.paint(crate::style::ID, "a\x1b[31m"));
+        output.is_terminal = true;
+        assert_eq!(output.printable(&text), "\x1b[33ma\\u{1b}[31m\x1b[0m \\u{1b}[2J");
+        output.is_terminal = false;
+        assert_eq!(output.printable(&text), "\x1b[33ma\x1b[31m\x1b[0m \x1b[2J");
+    }
 }

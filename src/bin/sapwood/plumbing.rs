@@ -63,6 +63,7 @@ fn is_missing(error: &Error) -> bool {
             | Error::RevisionMalformed { .. }
             | Error::ObjectMissing { .. }
             | Error::InvalidName { .. }
+            | Error::Refused { .. }
             | Error::SymbolicDepth { .. }
             | Error::TooLarge { .. }
     )

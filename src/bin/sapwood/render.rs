@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::open::Context;
 use crate::output;
 use crate::reader::{Names, Reader};
+use crate::shown;
 use crate::style;
 
 /// How much of a first line is shown.
@@ -26,9 +27,10 @@ pub(crate) fn clipped(line: &str, characters: usize) -> String {
 
 /// Writes who says what, on one line.
 pub(crate) fn summary(words: &Words) -> String {
+    let who = shown::line(&words.who);
     match words.first_line() {
-        "" => words.who.clone(),
-        line => format!("{}: {}", words.who, clipped(line, LINE_CHARACTERS)),
+        "" => who.into_owned(),
+        line => format!("{who}: {}", clipped(line, LINE_CHARACTERS)),
     }
 }
 

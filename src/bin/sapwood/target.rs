@@ -1,5 +1,6 @@
 //! The flags that say where a command writes.
 
+use clap::builder::NonEmptyStringValueParser;
 use sapwood::ops::Target;
 
 use crate::open::Opened;
@@ -21,7 +22,7 @@ pub(crate) struct WriteTo {
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Within {
     /// The session, by id or name; else $SAPWOOD_SESSION, else the current one
-    #[arg(short, long, value_name = "SESSION")]
+    #[arg(short, long, value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: Option<String>,
 }
 

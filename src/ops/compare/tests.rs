@@ -40,6 +40,20 @@ fn only_what_came_after_the_fork_point_counts_and_unknown_never_wins() {
 }
 
 #[test]
+fn what_is_too_much_or_less_than_nothing_never_wins() {
+    let desk = Desk::new(&["root"]);
+    let cost = |cost: &str| said("x", &format!(r#""cost":{cost},"tokens":-3"#));
+    desk.put("a", &cost("1e308"));
+    desk.put("a", &cost("1e308"));
+    desk.put("b", &cost("-5"));
+    desk.put("c", &cost("2"));
+    let found = comparison(&desk, Metric::Cost, &["a", "b", "c"]);
+    let costs: Vec<_> = found.branches.iter().map(|totals| totals.cost).collect();
+    assert_eq!((costs.as_slice(), found.best.as_slice()), (&[None, None, Some(2.0)][..], &[2][..]));
+    assert_eq!(found.branches[0].tokens, None);
+}
+
+#[test]
 fn fork_points_are_found_at_any_distance() {
     let desk = Desk::new(&["root"]);
     for step in 0..40 {

@@ -105,6 +105,10 @@ fn what_is_not_there_is_said() {
         ("main~1@{1}", "must follow a ref"),
         ("", "names nothing"),
     ];
+    for text in ["main..dev", "main~x", "HEAD^", "msg:-1", "turn:x", "turn:0"] {
+        let error = repo.resolve(text).unwrap_err();
+        assert!(matches!(error, Error::RevisionMalformed { .. }), "{text}: {error}");
+    }
     for (text, why) in cases {
         let error = repo.resolve(text).unwrap_err();
         let is_said =
@@ -116,6 +120,7 @@ fn what_is_not_there_is_said() {
     let error = repo.resolve(&missing.to_string()).unwrap_err();
     assert!(matches!(error, Error::ObjectMissing { id } if id == missing));
     let error = Repo::in_memory().resolve("@").unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "{error}");
     assert!(error.to_string().contains("no current session"), "{error}");
 }
 

@@ -12,7 +12,7 @@ use crate::store::local::{Options, rotate, state};
 
 /// The content of the file `format`.
 const FORMAT: &str = "sapwood store\nversion 1\nhash blake3\ncodec cbor zstd\nlink-bytes 1024\n";
-const CONFIG: &str = "# Settings of this store. None are read yet.
+const CONFIG: &str = "# Settings of this store; 'sapwood config' lists and changes them.
 ";
 const FIRST_SEQUENCE: u64 = 1;
 

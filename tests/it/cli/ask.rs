@@ -67,7 +67,8 @@ fn a_branch_that_went_on_meanwhile_is_a_lost_race() {
     let sapwood = env!("CARGO_BIN_EXE_sapwood");
     let command = format!("{sapwood} append -q -m between >&2; echo reply");
     let ran = sandbox.run(&["ask", "-m", "x", "--with", &command]);
-    assert_eq!((ran.code, ran.out.as_str()), (4, ""), "{}", ran.err);
+    assert_eq!((ran.code, ran.out.as_str()), (4, "reply\n"), "{}", ran.err);
+    assert!(ran.err.contains("branch 'main' went on meanwhile"), "{}", ran.err);
     assert_eq!(sandbox.ok(&["rev-list", "--count", "main"]), "2", "only what came between");
 }
 

@@ -129,3 +129,30 @@ fn heads_lead_where_heads_lead() {
     sandbox.ok(&["symbolic-ref", "HEAD", "sessions/s2/HEAD"]);
     sandbox.ok(&["symbolic-ref", "sessions/s1/HEAD", "sessions/s1/heads/x"]);
 }
+
+#[test]
+fn revisions_and_keys_that_can_not_be_are_bad_requests() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    for revision in ["main..", "main~x", "HEAD^", "msg:-1", "turn:0"] {
+        sandbox.fails(3, &["show", revision]);
+    }
+    sandbox.fails(3, &["config", "--unset", "nope"]);
+    assert!(
+        sandbox.fails(1, &["show", "msg:2"]).contains("there is 1 message\nhint: 'sapwood log'")
+    );
+    assert!(sandbox.fails(1, &["show", "turn:2"]).contains("there is 1 turn\n"));
+    assert!(sandbox.fails(1, &["show", "-s", "s2"]).contains("'sapwood sessions' lists"));
+    assert!(sandbox.fails(1, &["show", "dev"]).contains("'sapwood branch' and"));
+    assert!(sandbox.fails(1, &["show", "refs/x"]).contains("'sapwood for-each-ref'"));
+    sandbox.fails(2, &["new", "--name", ""]);
+    sandbox.fails(2, &["log", "-s", ""]);
+}
+
+#[test]
+fn a_variable_that_can_not_be_is_named() {
+    let sandbox = Sandbox::with_store();
+    let ran = finish(sandbox.command(&["status"]).env("SAPWOOD_LOCK_TIMEOUT_MS", "soon"), b"");
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.contains("$SAPWOOD_LOCK_TIMEOUT_MS: core.lock-timeout-ms is"), "{ran:?}");
+}

@@ -26,7 +26,7 @@ fn the_nearest_store_upwards_is_used() {
     std::fs::create_dir_all(sandbox.join("deep/er")).unwrap();
     assert_eq!(sandbox.ok(&["-C", "deep/er", "rev-list", "--count", "HEAD"]), "1");
     sandbox.ok(&["-C", "deep", "init", "-q"]);
-    sandbox.fails(1, &["-C", "deep/er", "rev-list", "HEAD"]);
+    sandbox.fails(3, &["-C", "deep/er", "rev-list", "HEAD"]);
     assert_eq!(
         sandbox.ok(&["-C", "deep/er", "--store", "../..", "rev-list", "--count", "HEAD"]),
         "1"
@@ -45,9 +45,9 @@ fn the_flag_comes_before_the_environment_and_that_before_the_directory() {
         finish(command.env("SAPWOOD_DIR", sandbox.join("environment")), b"{\"a\":1}\n").code
     };
     assert_eq!(run(&["append", "--stdin"]), 0);
-    assert_eq!(run(&["--store", "flag", "rev-parse", "HEAD"]), 1);
+    assert_eq!(run(&["--store", "flag", "rev-parse", "HEAD"]), 3);
     assert_eq!(run(&["rev-parse", "HEAD"]), 0);
-    sandbox.fails(1, &["rev-parse", "HEAD"]);
+    sandbox.fails(3, &["rev-parse", "HEAD"]);
 }
 
 #[test]

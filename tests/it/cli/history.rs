@@ -37,7 +37,7 @@ fn revisions_that_are_not_there_are_exit_code_one() {
     let (sandbox, _) = forked();
     insta::assert_snapshot!(sandbox.fails(1, &["rev-parse", "nothing"]), @r"
     error: unknown revision 'nothing': no branch, label, ref or object has this name
-    hint: 'sapwood for-each-ref' lists the names there are
+    hint: 'sapwood branch' and 'sapwood label' list the names, 'sapwood log' the entries
     ");
     assert_eq!(sandbox.fails(1, &["rev-parse", "--verify", "-q", "nothing"]), "");
     assert_eq!(sandbox.fails(1, &["rev-parse", "--verify", "-q", &"1".repeat(64)]), "");

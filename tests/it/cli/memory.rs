@@ -89,6 +89,10 @@ fn a_merge_keeps_both_versions_of_a_conflict_and_says_so() {
     assert_eq!(masked(&blame, &ids), "<4~> <2~> optimizes: ambition\n<6~> <1~> optimizes: peace");
     let known = sandbox.ok(&["context", "--memory", "architect"]);
     assert!(known.contains("- optimizes: ambition, or peace (in conflict)\n"), "{known}");
+    let known = sandbox.ok(&["memory", "resolve", "architect", "--latest"]);
+    assert!(known.contains("optimizes: conflict: ambition | peace"), "{known}");
+    let known = sandbox.ok(&["memory", "resolve", "architect", "--latest", "--json"]);
+    assert!(!known.contains("$link"), "{known}");
     let text = sandbox.ok(&["memory", "blame", "fears wasting time"]);
     assert_eq!(masked(&text, &ids), "<3~> <2~> fears wasting time");
     assert_eq!(sandbox.fails(1, &["memory", "blame", "nothing"]), "");
@@ -132,7 +136,10 @@ fn bad_requests_change_nothing() {
     let before = sandbox.ok(&["for-each-ref"]);
     let said = sandbox.fails(3, &["memory", "commit"]);
     assert!(said.contains("nothing to remember") && said.contains("--fact"), "{said}");
-    let bad: [(i32, &[&str]); 8] = [
+    let bad: [(i32, &[&str]); 11] = [
+        (3, &["--fact", " "]),
+        (3, &["--fact-json", "{}"]),
+        (3, &["--note", ""]),
         (3, &["--fact-json", "1"]),
         (3, &["--fact-json", "{"]),
         (3, &["--fact", "x", "--card", "{"]),

@@ -107,8 +107,15 @@ fn bad_requests_of_log_are_told_apart() {
     sandbox.fails(1, &["log", "nowhere"]);
     sandbox.fails(1, &["log", "-s", "nowhere"]);
     let empty = Sandbox::with_store();
-    assert!(empty.fails(1, &["log"]).contains("no current session"));
-    assert!(empty.fails(3, &["transcript"]).contains("no current session"));
+    for command in ["log", "show", "children", "tree", "context", "branch", "transcript"] {
+        assert!(empty.fails(3, &[command]).contains("no current session"), "{command}");
+    }
+    empty.ok(&["new"]);
+    for args in [&["log"][..], &["context"], &["label", "x"]] {
+        let said = empty.fails(1, args);
+        assert!(said.contains("nothing was said yet on branch 'main'"), "{args:?}: {said}");
+        assert!(said.contains("hint: 'sapwood append'"), "{args:?}: {said}");
+    }
 }
 
 #[test]
@@ -187,4 +194,33 @@ fn a_tree_is_drawn_root_first() {
             .starts_with(r#"[{"session":"s1","header":{"type":"session","id":"s1""#)
     );
     sandbox.fails(2, &["tree", "--full", "--decisions"]);
+}
+
+#[test]
+fn names_with_control_characters_are_written_out() {
+    let sandbox = Sandbox::with_store();
+    sandbox.ok(&["new", "--name", "a\x1b]0;b\x07", "--model", "m\x1b[31m"]);
+    let line = r#"{"role":"us\u001ber","model":"m\u0007","content":"one"}"#;
+    assert_eq!(sandbox.feed(&["append", "--stdin"], line).code, 0);
+    for args in [
+        &["log"][..],
+        &["log", "--oneline"],
+        &["log", "--format", "%r %m"],
+        &["show"],
+        &["transcript"],
+        &["tree"],
+        &["tree", "--all-sessions"],
+        &["stats"],
+        &["status"],
+        &["sessions"],
+        &["session", "show"],
+        &["grep", "one"],
+    ] {
+        let ran = sandbox.ok(args);
+        assert!(!ran.contains(['\x1b', '\x07']), "{args:?}: {ran:?}");
+    }
+    let refused = sandbox.run(&["append", "-r", "a\nb", "-m", "x"]);
+    assert_eq!((refused.code, refused.out.as_str()), (3, ""), "{refused:?}");
+    let unknown = sandbox.run(&["show", "a\x1b[31mb"]);
+    assert!(unknown.err.contains(r"'a\u{1b}[31mb'"), "{unknown:?}");
 }

@@ -149,6 +149,9 @@ fn the_environment_is_named_where_it_is_to_blame() {
         assert_eq!(ran.code, 1, "{args:?}");
         assert!(ran.err.contains("$SAPWOOD_SESSION is 'nowhere', but no session"), "{}", ran.err);
     }
+    let mut command = sandbox.command(&["sessions"]);
+    let ran = finish(command.env("SAPWOOD_SESSION", "nowhere"), b"");
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 1), "{}", ran.err);
 }
 
 #[test]

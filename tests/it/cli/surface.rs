@@ -24,7 +24,7 @@ fn errors_are_one_json_object_when_asked_for() {
     let sandbox = Sandbox::with_store();
     insta::assert_snapshot!(
         sandbox.fails(1, &["rev-parse", "nothing", "--json"]),
-        @r#"{"error":"revision-unknown","message":"unknown revision 'nothing': no branch, label, ref or object has this name","hint":"'sapwood for-each-ref' lists the names there are","exit":1}"#
+        @r#"{"error":"revision-unknown","message":"unknown revision 'nothing': no branch, label, ref or object has this name","hint":"'sapwood branch' and 'sapwood label' list the names, 'sapwood log' the entries","exit":1}"#
     );
     insta::assert_snapshot!(
         sandbox.feed(&["append", "--stdin", "--json"], "[]").err,

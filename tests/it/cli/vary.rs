@@ -105,3 +105,15 @@ fn an_open_tool_call_is_in_the_way() {
     assert!(said.contains("ls (c1)"), "{said}");
     assert_eq!(sandbox.ok(&["reconfigure", "--model", "x", "--force"]), "x");
 }
+
+#[test]
+fn settings_say_something_and_the_command_learns_the_new_branch() {
+    let sandbox = talk();
+    for flag in ["--model", "--provider", "--thinking", "--tools", "--environment"] {
+        sandbox.fails(3, &["reconfigure", flag, ""]);
+    }
+    let args = ["reconfigure", "--model", "haiku", "--with", "echo $SAPWOOD_BRANCH"];
+    assert_eq!(sandbox.ok(&args), "haiku");
+    let args = ["retry", "--as", "again", "--with", "echo $SAPWOOD_BRANCH"];
+    assert_eq!(sandbox.ok(&args), "again");
+}

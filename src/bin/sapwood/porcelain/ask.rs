@@ -1,5 +1,7 @@
 //! `sapwood ask`
 
+use sapwood::codec::Value;
+use sapwood::error::Error;
 use sapwood::ops::{self, Ground};
 use sapwood::session::{self, Draft, Message};
 
@@ -15,7 +17,7 @@ use crate::words::Words;
 /// The conversation and the new message go to the command on its standard
 /// input; what it prints is the reply. Both are appended together when it has
 /// ended well. If it fails, or if the branch went on meanwhile, nothing has
-/// changed.
+/// changed; a reply that came is printed all the same.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,7 +68,10 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let reply = reply(&args.feed, setting, said, &question)?;
     let drafts = [question, Draft::message("assistant", reply.as_str())];
     let operation = context.operation(None, &["ask"]);
-    let outcome = ops::append(&opened.repo, &ground, &drafts, true, &operation)?;
+    let outcome = match ops::append(&opened.repo, &ground, &drafts, true, &operation) {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(unkept(context, reply, &spot.branch, error)),
+    };
     if !context.output.json {
         context.output.item(reply)?;
         return Ok(Answer::Yes);
@@ -79,6 +84,21 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         ("reply", reply.into()),
     ])?;
     Ok(Answer::Yes)
+}
+
+/// Prints a reply that could not be kept, which was paid for all the same, and says why.
+fn unkept(context: &mut Context, reply: String, branch: &str, error: Error) -> Failure {
+    let printed = match context.output.json {
+        true => context.output.record([("reply", reply.into()), ("entry", Value::Null)]),
+        false => context.output.item(reply),
+    };
+    match (printed.and_then(|()| context.output.flush()), error) {
+        (Err(failure), _) => failure,
+        (Ok(()), Error::RefConflict { .. }) => Failure::Outrun(format!(
+            "branch '{branch}' went on meanwhile, so question and reply were not kept"
+        )),
+        (Ok(()), error) => error.into(),
+    }
 }
 
 fn reply(

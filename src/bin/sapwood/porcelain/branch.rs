@@ -12,6 +12,7 @@ use crate::open::{Context, now};
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -126,7 +127,12 @@ fn rename(args: &Args, name: &str, context: &mut Context) -> Result<Answer, Fail
     let target = args.within.target(&opened);
     let end = ops::rename_branch(&opened.repo, &target, from, to, &operation)?;
     if context.output.json {
-        context.output.record([("name", to.into()), ("entry", output::text(end))])?;
+        let session = target.session(&*opened.repo.snapshot()?)?;
+        context.output.record([
+            ("session", session.into()),
+            ("name", to.into()),
+            ("entry", output::text(end)),
+        ])?;
     }
     Ok(Answer::Yes)
 }
@@ -137,7 +143,12 @@ fn delete(args: &Args, name: &str, context: &mut Context) -> Result<Answer, Fail
     let target = args.within.target(&opened);
     let end = ops::delete_branch(&opened.repo, &target, name, &operation)?;
     if context.output.json {
-        context.output.record([("name", name.into()), ("was", output::text(end))])?;
+        let session = target.session(&*opened.repo.snapshot()?)?;
+        context.output.record([
+            ("session", session.into()),
+            ("name", name.into()),
+            ("was", output::text(end)),
+        ])?;
     } else if let Some(end) = end {
         let end = short(&*opened.repo.snapshot()?, &end, SHORT_DIGITS)?;
         context.output.note(format_args!("Deleted branch '{name}' (was {end})"));
@@ -234,7 +245,7 @@ fn line(
         about.extend(known.description.clone());
         for part in about {
             line.push_str("\n    ");
-            line.push_str(&part);
+            line.push_str(&shown::line(&part));
         }
     }
     Ok(line)

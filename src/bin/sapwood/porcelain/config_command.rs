@@ -47,7 +47,10 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             config::check(key, value)?;
             change(context, key, Some(value), args.global)
         }
-        (Some(key), None) if args.unset => change(context, key, None, args.global),
+        (Some(key), None) if args.unset => {
+            config::check_key(key)?;
+            change(context, key, None, args.global)
+        }
         (key, _) => show(context, key.as_deref(), args.global),
     }
 }
@@ -66,9 +69,15 @@ fn change(
     };
     config::edit(&path, key, value)?;
     if context.output.json {
-        let path = output::text(Some(path.display()));
+        let place = output::text(Some(path.display()));
         let value = value.map_or(Value::Null, Value::from);
-        context.output.record([("key", key.into()), ("value", value), ("path", path)])?;
+        let origin = Value::from(if is_global { "user" } else { "store" });
+        context.output.record([
+            ("key", key.into()),
+            ("value", value),
+            ("origin", origin),
+            ("place", place),
+        ])?;
     }
     Ok(Answer::Yes)
 }

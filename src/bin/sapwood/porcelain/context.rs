@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let default = if context.output.json { Format::Json } else { Format::Markdown };
     match args.format.unwrap_or(default) {
         Format::Json => context.output.fields(outcome.to_json())?,
-        Format::Markdown => context.output.bytes(outcome.to_markdown().as_bytes())?,
+        Format::Markdown => context.output.text(&outcome.to_markdown())?,
         Format::Openai => print(context, &outcome.to_openai())?,
         Format::Anthropic => print(context, &outcome.to_anthropic())?,
     }

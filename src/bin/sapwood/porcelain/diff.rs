@@ -8,6 +8,7 @@ use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::porcelain::branch::plural;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -77,7 +78,7 @@ fn places(pair: &DiffPair) -> [usize; 2] {
 fn state(side: &DiffSide) -> String {
     let parts = [&side.model, &side.provider, &side.thinking];
     let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
-    if parts.is_empty() { String::new() } else { format!("  ({})", parts.join(", ")) }
+    if parts.is_empty() { String::new() } else { format!("  ({})", shown::line(&parts.join(", "))) }
 }
 
 fn painted(context: &Context, sign: &str, text: &str) -> String {
@@ -92,7 +93,7 @@ fn print_pair(
     pair: &DiffPair,
 ) -> Result<(), Failure> {
     let (one, other) = (&found.sides[0].own[pair.places.0], &found.sides[1].own[pair.places.1]);
-    let role = one.role.as_deref().unwrap_or_default();
+    let role = shown::line(one.role.as_deref().unwrap_or_default());
     if one.text == other.text {
         return context.output.item(format_args!("@@ message {} {role}: the same @@", at + 1));
     }
@@ -113,7 +114,7 @@ fn print_pair(
 }
 
 fn print_item(context: &mut Context, sign: &str, item: &DiffItem) -> Result<(), Failure> {
-    let who = item.role.as_deref().unwrap_or(&item.label);
+    let who = shown::line(item.role.as_deref().unwrap_or(&item.label));
     let config = item.config.iter();
     let config = config.map(|(key, value)| format!("{key}={}", json::to_string(value)));
     let config = config.collect::<Vec<_>>().join(" ");

@@ -13,6 +13,7 @@ use crate::open::Context;
 use crate::output;
 use crate::reader::Reader;
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 use crate::when;
@@ -157,7 +158,8 @@ fn print(
         last = Some(place);
         let mark = if lines.contains(&place) { ':' } else { '-' };
         let text = render::clipped(text, LINE_CHARACTERS);
-        context.output.item(format_args!("{session} {id} {}{mark} {text}", logged.words.who))?;
+        let who = shown::line(&logged.words.who);
+        context.output.item(format_args!("{session} {id} {who}{mark} {text}"))?;
     }
     Ok(())
 }

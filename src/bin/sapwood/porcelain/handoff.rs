@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         ])?;
     } else {
         text.push_str(if text.ends_with('\n') { "" } else { "\n" });
-        context.output.bytes(text.as_bytes())?;
+        context.output.text(&text)?;
     }
     Ok(Answer::Yes)
 }

@@ -16,6 +16,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::{Context, now};
 use crate::reader::{Names, Reader};
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 use crate::when;
@@ -222,7 +223,7 @@ impl Printer<'_> {
 
     fn lines(&self, context: &Context, logged: &Logged) -> Result<Vec<String>, Failure> {
         if let Some(format) = &self.args.format {
-            return Ok(vec![format.write(self.reader, &self.names, logged)?]);
+            return Ok(vec![format.write(context, self.reader, &self.names, logged)?]);
         }
         if self.args.oneline {
             return Ok(vec![render::line(context, self.reader, &self.names, logged)?]);
@@ -233,7 +234,8 @@ impl Printer<'_> {
             true => time::age(logged.entry.time, now()),
             false => time::format(logged.entry.time),
         };
-        let mut lines = vec![format!("{id} {}, {time}{decoration}", logged.words.who)];
+        let mut lines =
+            vec![format!("{id} {}, {time}{decoration}", shown::line(&logged.words.who))];
         let said = logged.words.text.trim_matches('\n').lines();
         let max = if self.args.patch { usize::MAX } else { LINES_MAX };
         let more = said.clone().count().saturating_sub(max);

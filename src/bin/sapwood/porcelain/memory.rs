@@ -11,7 +11,7 @@ mod resolve;
 use clap::Subcommand;
 use sapwood::codec::Value;
 use sapwood::id::Id;
-use sapwood::memory::Known;
+use sapwood::memory::{Known, sentence};
 use sapwood::store::Snapshot;
 
 use crate::failure::{Answer, Failure};
@@ -19,6 +19,7 @@ use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::render;
+use crate::shown;
 use crate::style;
 
 /// Commit, resolve, compare and merge what was learned
@@ -67,8 +68,20 @@ fn print(context: &mut Context, snapshot: &dyn Snapshot, fact: &Known) -> Result
     }
     let node = context.output.paint(style::ID, short(snapshot, &fact.node, SHORT_DIGITS)?);
     let source = place(snapshot, fact.source)?;
-    let text = fact.sentence();
+    let text = said(fact.key.as_deref(), &fact.value);
     context.output.item(format_args!("{node} {source:SHORT_DIGITS$} {text}"))
+}
+
+/// Says a fact, a note or a card on one line; of a conflict all versions.
+fn said(key: Option<&str>, value: &Value) -> String {
+    let versions = value.get("conflict").and_then(Value::as_list).unwrap_or_default().iter();
+    let versions: Vec<String> =
+        versions.filter_map(|version| Some(said(None, version.get("value")?))).collect();
+    let text = match versions.is_empty() {
+        true => sentence(key, &render::plain(value)),
+        false => sentence(key, &format!("conflict: {}", versions.join(" | ")).into()),
+    };
+    shown::line(&text).into_owned()
 }
 
 /// Gives a fact as JSON.

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use sapwood::codec::json;
 use sapwood::ops::{self, Begin, CreateOptions};
 
@@ -26,7 +27,7 @@ Examples:
   sapwood handoff 'write the tests' | sapwood new --from -")]
 pub(crate) struct Args {
     /// What to call it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// The directory it works in, else this one
     #[arg(long, value_name = "DIR")]

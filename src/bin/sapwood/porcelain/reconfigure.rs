@@ -42,6 +42,11 @@ pub(crate) struct Args {
 const SETTINGS: [&str; 4] = ["provider", "thinking", "tools", "environment"];
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
+    let given = [&args.model, &args.provider, &args.thinking, &args.environment];
+    let given = given.into_iter().flatten().chain(&args.tools);
+    if given.into_iter().any(|value| value.trim().is_empty()) {
+        return Err(Failure::request("a setting can't be empty; leave out what stays as it is"));
+    }
     let tools = match args.tools.as_slice() {
         [] => None,
         [one] => Some(Value::from(one.as_str())),

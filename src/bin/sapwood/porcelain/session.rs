@@ -14,6 +14,7 @@ use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::render;
+use crate::shown;
 use crate::style;
 
 /// Choose, rename, show, remove and restore sessions
@@ -224,7 +225,7 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
             Value::Text(text) => text.clone(),
             other => sapwood::codec::json::to_string(other),
         };
-        context.output.item(format_args!("{key:<15} {text}"))?;
+        context.output.item(format_args!("{key:<15} {}", shown::line(&text)))?;
     }
     for (name, end) in branches {
         let mark = if status.branch.as_ref() == Some(&name) { "*" } else { " " };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use sapwood::codec::{Value, json};
+use sapwood::error::Error;
 use sapwood::ops::{self, ListOptions, SessionInfo};
 use sapwood::store::Snapshot;
 
@@ -70,7 +71,12 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if summaries.learned() >= WORTH_KEEPING {
         opened.keep_summaries(&summaries);
     }
-    let view = View { current: opened.place.session_id(&*snapshot)?, now: open::now() };
+    let current = match opened.place.session_id(&*snapshot) {
+        // Who looks for sessions need not be in one.
+        Err(Error::RevisionUnknown { .. }) => None,
+        current => current?,
+    };
+    let view = View { current, now: open::now() };
     match (args.tree, context.output.json) {
         (true, true) => return nested(context, &*snapshot, &sessions),
         (true, false) => return tree(context, &view, &sessions),

@@ -14,6 +14,7 @@ use crate::open::Context;
 use crate::porcelain::session::header;
 use crate::reader::{Names, Reader};
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -239,6 +240,7 @@ fn head(context: &mut Context, kind: &str, id: &Id, decoration: &str) -> Result<
 fn table(context: &mut Context, lines: &[(&str, String)]) -> Result<(), Failure> {
     let width = lines.iter().map(|(key, _)| key.len() + 1).max().unwrap_or(0);
     for (key, text) in lines {
+        let text = shown::line(text);
         context.output.item(format_args!("{:width$} {text}", format!("{key}:")))?;
     }
     Ok(())

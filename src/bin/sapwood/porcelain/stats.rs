@@ -8,6 +8,7 @@ use crate::open::Context;
 use crate::output;
 use crate::plumbing::human;
 use crate::reader::Reader;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -53,7 +54,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         output.item("\nby model")?;
     }
     for (model, tally) in &stats.models {
-        output.item(format_args!("  {model}: {}", line(tally)))?;
+        output.item(format_args!("  {}: {}", shown::line(model), line(tally)))?;
     }
     if !stats.branches.is_empty() {
         output.item("\nby branch")?;
@@ -72,7 +73,7 @@ fn line(tally: &Tally) -> String {
     if tally.tokens > 0 {
         text.push_str(&format!(", {} tokens", tally.tokens));
     }
-    if tally.cost > 0.0 {
+    if tally.cost > 0.0 && tally.cost.is_finite() {
         text.push_str(&format!(", cost {}", rounded(tally.cost)));
     }
     text
@@ -80,7 +81,8 @@ fn line(tally: &Tally) -> String {
 
 /// Writes money without the dust of adding it up.
 fn rounded(cost: f64) -> f64 {
-    (cost * 1e6).round() / 1e6
+    let rounded = (cost * 1e6).round() / 1e6;
+    if rounded.is_finite() { rounded } else { cost }
 }
 
 fn print_json(

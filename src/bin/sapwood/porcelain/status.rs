@@ -8,6 +8,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -46,7 +47,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         context.output.item("No current session; make one with 'sapwood new'")?;
         return Ok(Answer::Yes);
     };
-    let name = status.name.map_or(String::new(), |name| format!(" ({name})"));
+    let name = status.name.map_or(String::new(), |name| format!(" ({})", shown::line(&name)));
     context.output.item(format_args!("Session  {session}{name}"))?;
     let branch = status.branch.unwrap_or_else(|| "none".to_owned());
     let branch = context.output.paint(style::REF, branch);
@@ -69,6 +70,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     for open in &status.unanswered {
         let id = context.output.paint(style::ID, short(&*snapshot, &open.entry, SHORT_DIGITS)?);
         let call = format!("{} ({})", open.call.name, open.call.id);
+        let call = shown::line(&call);
         context.output.item(format_args!("Waiting  {call} at {id} has no result yet"))?;
     }
     Ok(Answer::Yes)

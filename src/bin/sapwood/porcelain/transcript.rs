@@ -19,6 +19,7 @@ use crate::open::Context;
 use crate::output;
 use crate::reader::Reader;
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 use follow::Ends;
@@ -158,7 +159,7 @@ fn print_entry(context: &mut Context, reader: &Reader, turn: u64, id: Id) -> Res
     if !context.output.json {
         let id = context.output.paint(style::ID, reader.short(&id)?);
         let who = match said("self") {
-            Value::Text(name) => format!("[{name}] "),
+            Value::Text(name) => format!("[{}] ", shown::line(&name)),
             _ => String::new(),
         };
         let summary = render::summary(&logged.words);
@@ -191,7 +192,7 @@ fn print_event(
     if !context.output.json {
         let id = context.output.paint(style::ID, reader.short(&id)?);
         let fields = render::clipped(&fields(&event.body), 60);
-        let label = context.output.paint(style::HINT, &event.label);
+        let label = context.output.paint(style::HINT, shown::line(&event.label));
         let line = format!("{turn:>5} {id} {label} {fields}");
         return context.output.item(line.trim_end());
     }

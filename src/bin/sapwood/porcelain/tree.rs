@@ -10,6 +10,7 @@ use crate::open::Context;
 use crate::output;
 use crate::reader::{Names, Reader};
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -56,7 +57,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         return Ok(Answer::Yes);
     }
     let meta = reader.view()?.meta()?;
-    let name = meta.name.map_or(String::new(), |name| format!(" {name}"));
+    let name = meta.name.map_or(String::new(), |name| format!(" {}", shown::line(&name)));
     let session = context.output.paint(style::REF, &session);
     context.output.item(format_args!("{session}{name}"))?;
     let lines =

@@ -1,8 +1,9 @@
 //! What `edit`, `retry` and `reconfigure` share: their flags, the reply, and what is printed.
 
+use clap::builder::NonEmptyStringValueParser;
 use sapwood::ops::{self, Variation, Way};
 use sapwood::repo::{self, Place};
-use sapwood::session::{self, Draft, Message, restored_entry};
+use sapwood::session::{self, Draft, FIRST_BRANCH, Message, View, restored_entry};
 use sapwood::store::Operation;
 
 use crate::args::Listing;
@@ -23,7 +24,7 @@ const WORDS_SHOWN: usize = 40;
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct Vary {
     /// What to call the new branch, or with --fork the new session
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// Begin a new session instead of a branch
     #[arg(long)]
@@ -90,17 +91,20 @@ impl Vary {
             return Ok(None);
         }
         let session = &variation.from.session;
+        let snapshot = opened.repo.snapshot()?;
         let said = match variation.at {
-            Some(at) => {
-                let snapshot = opened.repo.snapshot()?;
-                session::context(&*snapshot, Some(session), at)?.messages
-            }
+            Some(at) => session::context(&*snapshot, Some(session), at)?.messages,
             None => Vec::new(),
         };
         let mut said: Vec<Message> = said.into_iter().map(|shown| shown.message).collect();
         said.extend(variation.drafts.iter().filter_map(Draft::read));
         let command = operation.command.split(' ').next().unwrap_or_default();
-        let setting = Setting::new(opened, command, session, &variation.from.branch);
+        let branch = match (&self.name, self.fork) {
+            (_, true) => FIRST_BRANCH.to_owned(),
+            (Some(name), false) => name.clone(),
+            (None, false) => View::of(&*snapshot, session)?.free_branch(&variation.stem)?,
+        };
+        let setting = Setting::new(opened, command, session, &branch);
         self.feed.run(setting, &said)
     }
 }

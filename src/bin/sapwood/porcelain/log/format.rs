@@ -4,8 +4,9 @@ use sapwood::ops::Logged;
 use sapwood::time;
 
 use crate::failure::Failure;
-use crate::open::now;
+use crate::open::{Context, now};
 use crate::reader::{Names, Reader};
+use crate::shown;
 
 /// A text with placeholders, read.
 #[derive(Clone, Debug)]
@@ -55,6 +56,7 @@ impl Format {
     /// Writes an entry.
     pub(super) fn write(
         &self,
+        context: &Context,
         reader: &Reader,
         names: &Names,
         logged: &Logged,
@@ -62,7 +64,7 @@ impl Format {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(plain) => text.push_str(plain),
+                Part::Text(plain) => text.push_str(&context.output.own(plain)),
                 Part::Place(place) => text.push_str(&filled(*place, reader, names, logged)?),
             }
         }
@@ -83,15 +85,15 @@ fn filled(place: char, reader: &Reader, names: &Names, logged: &Logged) -> Resul
                 entry.parents.iter().map(|id| reader.short(id)).collect();
             short?.join(" ")
         }
-        'r' => words.who.clone(),
-        'y' => entry.label.clone(),
+        'r' => shown::line(&words.who).into_owned(),
+        'y' => shown::line(&entry.label).into_owned(),
         's' => words.first_line().to_owned(),
         'b' => words.text.clone(),
         't' => time::format(entry.time),
         'T' => entry.time.to_string(),
         'a' => time::age(entry.time, now()),
-        'm' => message.and_then(|message| message.model.clone()).unwrap_or_default(),
-        'v' => message.and_then(|message| message.provider.clone()).unwrap_or_default(),
+        'm' => named(message.and_then(|message| message.model.as_deref())),
+        'v' => named(message.and_then(|message| message.provider.as_deref())),
         'c' => said(message.and_then(|message| message.usage.cost)),
         'k' => said(message.and_then(|message| message.usage.tokens)),
         'd' => match names.decoration(id) {
@@ -100,6 +102,10 @@ fn filled(place: char, reader: &Reader, names: &Names, logged: &Logged) -> Resul
         },
         _ => names.decoration(id),
     })
+}
+
+fn named(name: Option<&str>) -> String {
+    name.map(|name| shown::line(name).into_owned()).unwrap_or_default()
 }
 
 fn said(number: Option<impl ToString>) -> String {

@@ -57,6 +57,9 @@ pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if args.stdin {
         read(&mut facts)?;
     }
+    if facts.iter().any(is_empty) || args.notes.iter().any(|note| note.trim().is_empty()) {
+        return Err(Failure::request("a fact or note says nothing; nothing was changed"));
+    }
     let card = args.card.as_deref().map(|text| parse("--card", text)).transpose()?;
     let opened = context.open_for_writing()?;
     let options = MemoryCommitOptions {
@@ -80,6 +83,15 @@ pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         context.output.item(outcome.node)?;
     }
     Ok(Answer::Yes)
+}
+
+/// Says whether a fact has neither a key nor anything to say.
+fn is_empty(fact: &Fact) -> bool {
+    fact.key.is_none()
+        && match &fact.value {
+            Value::Text(text) => text.trim().is_empty(),
+            value => value.as_map().is_some_and(<[_]>::is_empty),
+        }
 }
 
 /// Reads facts from standard input, one a line.

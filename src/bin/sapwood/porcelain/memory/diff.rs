@@ -4,7 +4,7 @@ use sapwood::codec::Value;
 use sapwood::memory::{self, Difference, Known};
 use sapwood::ops;
 
-use super::object;
+use super::{object, said};
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
@@ -53,7 +53,9 @@ pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
         for (sign, fact) in [('-', was), ('+', now)] {
             if let Some(fact) = fact {
-                context.output.item(format_args!("{sign} {}", fact.sentence()))?;
+                context
+                    .output
+                    .item(format_args!("{sign} {}", said(fact.key.as_deref(), &fact.value)))?;
             }
         }
     }

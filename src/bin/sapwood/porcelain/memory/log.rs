@@ -2,12 +2,11 @@
 
 use sapwood::codec::Value;
 use sapwood::id::Id;
-use sapwood::memory::sentence;
 use sapwood::object::{Fact, Node};
 use sapwood::store::Snapshot;
 use sapwood::{memory, ops};
 
-use super::place;
+use super::{place, said};
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
@@ -65,8 +64,8 @@ fn record(context: &mut Context, id: &Id, node: &Node) -> Result<(), Failure> {
         ("parentId", output::text(node.parents.first())),
         ("branchLabel", node.branch.as_str().into()),
         ("facts", Value::List(node.facts.iter().map(fact).collect())),
-        ("notes", Value::List(node.notes.clone())),
-        ("selfCard", node.card.clone()),
+        ("notes", Value::List(node.notes.iter().map(render::plain).collect())),
+        ("selfCard", render::plain(&node.card)),
         ("createdAt", Value::Integer(node.time)),
         ("mergedId", output::text(node.parents.get(1))),
     ])
@@ -86,15 +85,15 @@ fn print(
         text.push_str(&format!("\n    merge: {}", short(snapshot, merged, SHORT_DIGITS)?));
     }
     if !node.card.is_null() {
-        text.push_str(&format!("\n    card: {}", sentence(None, &node.card)));
+        text.push_str(&format!("\n    card: {}", said(None, &node.card)));
     }
     for fact in &node.facts {
         let source = place(snapshot, fact.source)?;
-        let fact = sentence(fact.key.as_deref(), &fact.value);
-        text.push_str(&format!("\n    {source:SHORT_DIGITS$} {fact}"));
+        let fact = said(fact.key.as_deref(), &fact.value);
+        text.push_str(&format!("\n    {source:SHORT_DIGITS$} {}", fact));
     }
     for note in &node.notes {
-        text.push_str(&format!("\n    note: {}", sentence(None, note)));
+        text.push_str(&format!("\n    note: {}", said(None, note)));
     }
     context.output.item(text)
 }

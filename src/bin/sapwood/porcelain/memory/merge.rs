@@ -1,11 +1,11 @@
 //! `sapwood memory merge`
 
 use sapwood::codec::Value;
-use sapwood::memory::{Conflict, Known, Merge, sentence};
+use sapwood::memory::{Conflict, Known, Merge};
 use sapwood::ops::{self, MemoryMergeOptions};
 use sapwood::store::Snapshot;
 
-use super::{object, place};
+use super::{object, place, said};
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
@@ -73,7 +73,7 @@ fn describe(snapshot: &dyn Snapshot, conflict: &Conflict) -> Result<String, Fail
     let version = |fact: &Known| -> Result<String, Failure> {
         let node = short(snapshot, &fact.node, SHORT_DIGITS)?;
         let source = place(snapshot, fact.source)?;
-        Ok(format!("\n  {node} {source:SHORT_DIGITS$} {}", sentence(None, &fact.value)))
+        Ok(format!("\n  {node} {source:SHORT_DIGITS$} {}", said(None, &fact.value)))
     };
     let (ours, theirs) = (version(&conflict.ours)?, version(&conflict.theirs)?);
     Ok(format!("conflict in '{}': both versions are kept{ours}{theirs}", conflict.key))

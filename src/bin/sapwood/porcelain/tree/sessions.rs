@@ -11,6 +11,7 @@ use crate::open::Context;
 use crate::output;
 use crate::porcelain::session::header;
 use crate::reader::Reader;
+use crate::shown;
 use crate::style;
 
 pub(super) fn print(context: &mut Context, reader: &Reader) -> Result<Answer, Failure> {
@@ -37,9 +38,9 @@ fn line(context: &Context, reader: &Reader, node: &SessionNode) -> Result<Vec<St
     let header = &node.header;
     let view = View::of(&*reader.snapshot, &header.sid)?;
     let mut words = Vec::new();
-    words.extend(header.model.as_ref().map(|model| format!("model={model}")));
+    words.extend(header.model.as_ref().map(|model| format!("model={}", shown::line(model))));
     if let Some(fork) = &header.fork {
-        words.extend(fork.reason.clone());
+        words.extend(fork.reason.as_deref().map(|reason| shown::line(reason).into_owned()));
         words.extend(
             fork.entry.map(|id| reader.short(&id)).transpose()?.map(|at| format!("at {at}")),
         );
@@ -54,6 +55,6 @@ fn line(context: &Context, reader: &Reader, node: &SessionNode) -> Result<Vec<St
     }
     words.push(format!("{messages} message{}", if messages == 1 { "" } else { "s" }));
     let session = context.output.paint(style::REF, &header.sid);
-    let name = header.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    let name = header.name.as_ref().map_or(String::new(), |name| format!(" {}", shown::line(name)));
     Ok(vec![format!("{session}{name} - {}", words.join(", "))])
 }
