@@ -85,7 +85,7 @@ impl MemoryTree {
                 });
             }
             let body = Value::map([("from", Value::from(from)), ("to", branch.into())]);
-            change.happened("switch", end, &[], body)?;
+            change.happened("switch", end, body)?;
             change.use_branch(branch)
         })
     }

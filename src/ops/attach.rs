@@ -77,7 +77,7 @@ pub fn attach(
                 ("was", was.into()),
                 ("blob", now.into()),
             ]);
-            change.noted("attach", &[], body)?;
+            change.noted("attach", body)?;
         }
         if let Some(branch) = &options.card {
             name_on_card(&mut change, branch, &options.name, now)?;

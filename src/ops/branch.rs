@@ -58,7 +58,7 @@ pub fn branch(
         let record = create(&mut change, options)?;
         if options.switch {
             let left = change.view().active()?;
-            super::switch::go(&mut change, left.as_deref(), &options.name, None, &[])?;
+            super::switch::go(&mut change, left.as_deref(), &options.name, None, None)?;
         }
         let end = change.branch(&options.name)?;
         outcome = Some(BranchOutcome { session: session.clone(), end, record });
@@ -145,7 +145,7 @@ pub fn rename_branch(
             change.use_branch(to)?;
         }
         let body = Value::map([("from", Value::from(from)), ("to", Value::from(to))]);
-        change.noted("branch_rename", &[], body)?;
+        change.noted("branch_rename", body)?;
         change.finish(Some(operation.clone()))
     })?;
     Ok(end)
@@ -178,7 +178,7 @@ pub fn delete_branch(
             change.set(&format!("{class}/{name}"), None)?;
         }
         let body = [("name", Value::from(name)), ("entry", end.into()), ("record", record.into())];
-        change.noted("branch_delete", &[], Value::map(body))?;
+        change.noted("branch_delete", Value::map(body))?;
         change.finish(Some(operation.clone()))
     })?;
     Ok(end)

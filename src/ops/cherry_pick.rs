@@ -51,7 +51,7 @@ pub fn cherry_pick(
         let picked = copies.iter().map(|(id, _)| Value::Link(*id)).collect();
         let event =
             [("branch", Value::from(spot.branch.as_str())), ("entries", Value::List(picked))];
-        change.noted("cherry_pick", &[], Value::map(event))?;
+        change.noted("cherry_pick", Value::map(event))?;
         let (session, branch) = (spot.session.clone(), spot.branch.clone());
         outcome = Some(PickOutcome { session, branch, copies });
         change.finish(Some(operation.clone()))

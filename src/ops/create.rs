@@ -80,7 +80,7 @@ pub fn create(
                 let from = parent.clone().map(Value::from);
                 let fields = [("session", from.unwrap_or(Value::Null)), ("entry", origin.into())];
                 let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-                change.noted("fork", &[], Value::map(fields))?;
+                change.noted("fork", Value::map(fields))?;
                 entry = Some(origin);
             }
             (Begin::Handoff(text), _) => {

@@ -73,7 +73,7 @@ pub fn fork(repo: &Repo, options: &ForkOptions, operation: &Operation) -> Result
             ("reason", options.reason.clone().into()),
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-        change.noted("fork", &[], Value::map(fields))?;
+        change.noted("fork", Value::map(fields))?;
         if options.use_it {
             change.use_session()?;
         }

@@ -53,7 +53,7 @@ pub fn label(repo: &Repo, options: &LabelOptions, operation: &Operation) -> Resu
             ("entry", now.into()),
         ]);
         if was != now {
-            change.noted("label", &[], body)?;
+            change.noted("label", body)?;
         }
         outcome = Some(LabelOutcome { session: session.clone(), was, now });
         change.finish(Some(operation.clone()))

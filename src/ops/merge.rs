@@ -82,7 +82,7 @@ pub fn merge(repo: &Repo, options: &MergeOptions, operation: &Operation) -> Resu
             ("to", Value::from(spot.branch.as_str())),
             ("entry", entry.into()),
         ];
-        change.noted("merge", &[], Value::map(event))?;
+        change.noted("merge", Value::map(event))?;
         let (session, branch) = (spot.session.clone(), spot.branch.clone());
         outcome = Some(MergeOutcome { session, branch, entry, parents: [ours, theirs] });
         change.finish(Some(operation.clone()))

@@ -123,7 +123,7 @@ pub fn pop(
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
         change.set(&format!("heads/{}", seen.branch), at.map(RefValue::Id))?;
-        change.happened("pop", *at, &[], Value::map(fields))?;
+        change.happened("pop", *at, Value::map(fields))?;
         let mut entry = None;
         if let Some(summary) = summary {
             let body =

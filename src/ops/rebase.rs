@@ -55,7 +55,7 @@ pub fn rebase(
             ("onto", Value::from(onto)),
             ("from", was.into()),
         ];
-        change.happened("rebase", Some(base), &[], Value::map(event))?;
+        change.happened("rebase", Some(base), Value::map(event))?;
         let mut copier = Copier::new(&spot.branch, Some(base), false);
         let mut copies = Vec::with_capacity(own.len());
         for id in own {

@@ -53,7 +53,7 @@ pub fn reset(
             ("to", now.into()),
         ];
         let next = if change.tip() == Some(was) { Some(now) } else { change.tip() };
-        change.happened("reset", next, &[], Value::map(event))?;
+        change.happened("reset", next, Value::map(event))?;
         let (session, branch) = (spot.session.clone(), spot.branch.clone());
         outcome = Some(ResetOutcome { session, branch, was, now });
         change.finish(Some(operation.clone()))

@@ -94,7 +94,7 @@ pub fn switch(
         let (branch, is_new) = settle(&mut change, &found, &options.to)?;
         if !stays {
             let place = options.place.as_deref().or(found.label.as_deref());
-            go(&mut change, from.as_deref(), &branch, place, node.as_slice())?;
+            go(&mut change, from.as_deref(), &branch, place, node)?;
         }
         let entry = change.branch(&branch)?;
         let (session, from) = (session.clone(), from.clone());
@@ -240,7 +240,7 @@ pub(super) fn go(
     from: Option<&str>,
     to: &str,
     place: Option<&str>,
-    links: &[Id],
+    learned: Option<Id>,
 ) -> Result<()> {
     let next = change.branch(to)?;
     let left = from.map(|branch| change.branch(branch)).transpose()?.flatten();
@@ -254,10 +254,11 @@ pub(super) fn go(
         ("phase", Value::from(if is_back { "backtrack" } else { "switch" })),
         // Where the transcript ends there, it says so itself.
         ("left", left.filter(|left| change.tip() != Some(*left)).into()),
+        ("memory", learned.into()),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
     change.use_branch(to)?;
-    change.happened("switch", next, links, Value::map(fields))?;
+    change.happened("switch", next, Value::map(fields))?;
     Ok(())
 }
 

@@ -282,7 +282,7 @@ impl Plan<'_> {
         let active = self.active(&change)?;
         let end = active.as_deref().map(|branch| change.branch(branch)).transpose()?.flatten();
         let next = if moved_tip { end } else { change.tip() };
-        change.happened(self.direction.name(), next, &[], self.body())?;
+        change.happened(self.direction.name(), next, self.body())?;
         Ok((change.finish(Some(operation.clone()))?, active))
     }
 

@@ -147,7 +147,7 @@ fn branch_off<'a>(
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
         change.use_branch(&name)?;
-        change.happened("switch", variation.at, &[], Value::map(fields))?;
+        change.happened("switch", variation.at, Value::map(fields))?;
     }
     Ok((change, name))
 }
@@ -188,7 +188,7 @@ fn fork<'a>(
         ("reason", variation.reason.into()),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
-    change.noted("fork", &[], Value::map(fields))?;
+    change.noted("fork", Value::map(fields))?;
     if !way.stay {
         change.use_session()?;
     }

@@ -204,7 +204,7 @@ impl Change<'_> {
         if begun && self.run.tip != parent {
             let place = |id: Option<Id>| Value::from(id.map(|id| id.to_string()));
             let body = Value::map([("from", place(self.run.tip)), ("to", place(parent))]);
-            self.happened(MOVE, parent, &[], body)?;
+            self.happened(MOVE, parent, body)?;
         }
         let head = format!("heads/{branch}");
         let memory = match self.branch(branch)? == parent && entry.label != MEMORY_LABEL {
@@ -229,13 +229,7 @@ impl Change<'_> {
     }
 
     /// Records an event after which the conversation goes on at `next`.
-    pub fn happened(
-        &mut self,
-        label: &str,
-        next: Option<Id>,
-        links: &[Id],
-        body: Value,
-    ) -> Result<Id> {
+    pub fn happened(&mut self, label: &str, next: Option<Id>, body: Value) -> Result<Id> {
         let runs = match (self.run.tip, self.run_count()?) {
             (Some(tip), count) if count > 0 => vec![Run { tip, count }],
             _ => Vec::new(),
@@ -245,7 +239,7 @@ impl Change<'_> {
             time: self.now_ms,
             priors: self.events.into_iter().collect(),
             runs,
-            links: next.into_iter().chain(links.iter().copied()).collect(),
+            links: next.into_iter().collect(),
             body,
         };
         let id = self.put(Object::Event(event))?;
@@ -255,8 +249,8 @@ impl Change<'_> {
     }
 
     /// Records an event that leaves the conversation where it is.
-    pub fn noted(&mut self, label: &str, links: &[Id], body: Value) -> Result<Id> {
-        self.happened(label, self.run.tip, links, body)
+    pub fn noted(&mut self, label: &str, body: Value) -> Result<Id> {
+        self.happened(label, self.run.tip, body)
     }
 
     /// Makes a branch, records it, and keeps what is known of it.
@@ -274,7 +268,7 @@ impl Change<'_> {
 
     /// Records what is known of a branch from now on, in an event.
     pub fn record_branch(&mut self, label: &str, name: &str, record: &BranchRecord) -> Result<()> {
-        let event = self.noted(label, &[], record.body(name))?;
+        let event = self.noted(label, record.body(name))?;
         self.set(&format!("records/{name}"), Some(RefValue::Id(event)))
     }
 

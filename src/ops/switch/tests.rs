@@ -213,3 +213,14 @@ fn a_fork_shares_the_path_and_says_where_it_came_from() {
     assert_eq!((made.parent.as_str(), made.entry, made.branch.as_str()), ("s", said[3], "a"));
     assert!(desk.repo.reference(&RefName::head()).unwrap().is_some());
 }
+
+#[test]
+fn what_is_learned_on_the_way_to_the_root_does_not_hide_what_is_said_there() {
+    let desk = Desk::new(&["one"]);
+    let facts = vec![Fact { value: "a".into(), key: None, source: None }];
+    let options = SwitchOptions { facts, ..SwitchOptions::to(Target::default(), Goal::Root) };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch root")).unwrap();
+    desk.say(&outcome.branch, "two");
+    let transcript = desk.transcript();
+    assert_eq!((transcript.len(), transcript.last().copied()), (3, desk.end("root")));
+}

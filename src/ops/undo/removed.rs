@@ -52,7 +52,7 @@ impl Plan<'_> {
             self.check(name, from)?;
         }
         let mut change = Change::on(self.snapshot, self.session, operation.time)?;
-        change.noted(self.direction.name(), &[], self.body())?;
+        change.noted(self.direction.name(), self.body())?;
         let mut transaction = change.finish(Some(operation.clone()))?;
         let home = format!("sessions/{}/", self.session);
         let mut refs: HashMap<RefName, Option<RefValue>> = HashMap::new();

@@ -213,7 +213,7 @@ fn metadata_is_taken_back_field_by_field() {
         let commit = desk.repo.commit(Durability::Full, &mut |snapshot| {
             let mut change = Change::on(snapshot, "s", operation.time)?;
             edit(change.meta()?);
-            change.noted("rename", &[], Value::Null)?;
+            change.noted("rename", Value::Null)?;
             change.finish(Some(operation.clone()))
         });
         commit.unwrap();

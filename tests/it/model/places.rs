@@ -297,7 +297,7 @@ impl World {
             if !manner.stay {
                 self.current = Some(sid.clone());
             }
-            said.iter().for_each(|said| drop(self.say(place, "main", said.clone())));
+            said.iter().for_each(|said| _ = self.say(place, "main", said.clone()));
             return Ok(());
         }
         let session = &self.sessions[from.session];
@@ -310,7 +310,7 @@ impl World {
         if !manner.stay {
             self.go(from.session, &name);
         }
-        said.iter().for_each(|said| drop(self.say(from.session, &name, said.clone())));
+        said.iter().for_each(|said| _ = self.say(from.session, &name, said.clone()));
         Ok(())
     }
 
