@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use crate::codec::Value;
 use crate::error::Result;
 use crate::id::{Id, Kind};
-use crate::object::{Entry, Object};
+use crate::object::{Entry, Fact, Object};
 use crate::ops::part::{depth, fork_point, since};
 use crate::repo::{read_entry, read_node};
 use crate::session::{self, Change, MEMORY_LABEL};
 use crate::store::{RefValue, Snapshot};
+use crate::walk;
 
 /// The field in which a compaction links the first entry that it keeps.
 const FIRST_KEPT: &str = "firstKept";
@@ -48,7 +49,7 @@ impl<'a> Copier<'a> {
             put(&mut body, ORIGIN, Value::Link(id));
         }
         let node = match original.label == MEMORY_LABEL {
-            true => self.copy_node(change, &mut body)?,
+            true => self.copy_node(change, original.parents.first().copied(), &mut body)?,
             false => None,
         };
         let raw = original.raw.filter(|_| body == original.body);
@@ -101,7 +102,12 @@ impl<'a> Copier<'a> {
     }
 
     /// Makes a node like the linked one after what is known at the end of the branch.
-    fn copy_node(&self, change: &mut Change<'_>, body: &mut Value) -> Result<Option<Id>> {
+    fn copy_node(
+        &self,
+        change: &mut Change<'_>,
+        before: Option<Id>,
+        body: &mut Value,
+    ) -> Result<Option<Id>> {
         let snapshot = change.view().snapshot;
         let Some(id) = body.get("node").and_then(Value::as_link) else {
             return Ok(None);
@@ -110,6 +116,7 @@ impl<'a> Copier<'a> {
             return Ok(None);
         }
         let mut node = read_node(snapshot, &id)?;
+        node.facts = added_facts(snapshot, before, id)?;
         node.parents = session::known(change, self.branch)?.into_iter().collect();
         node.branch = self.branch.to_owned();
         for fact in &mut node.facts {
@@ -120,6 +127,21 @@ impl<'a> Copier<'a> {
         put(body, "node", Value::Link(copy));
         Ok(Some(copy))
     }
+}
+
+/// Lists the facts that a node adds to what was known at an entry: its own, and those of the nodes
+/// that it was merged with as they were.
+fn added_facts(snapshot: &dyn Snapshot, before: Option<Id>, node: Id) -> Result<Vec<Fact>> {
+    let known = before.map(|entry| session::memory_at(snapshot, entry)).transpose()?.flatten();
+    let mut added = Vec::new();
+    for id in walk::path(snapshot, node) {
+        let id = id?;
+        if Some(id) == known {
+            break;
+        }
+        added.push(read_node(snapshot, &id)?.facts);
+    }
+    Ok(added.into_iter().rev().flatten().collect())
 }
 
 /// Sets a field of a body.
