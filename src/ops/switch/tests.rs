@@ -224,3 +224,17 @@ fn what_is_learned_on_the_way_to_the_root_does_not_hide_what_is_said_there() {
     let transcript = desk.transcript();
     assert_eq!((transcript.len(), transcript.last().copied()), (3, desk.end("root")));
 }
+
+#[test]
+fn facts_said_first_on_a_branch_do_not_take_its_name() {
+    let desk = Desk::new(&["one", "two"]);
+    go(&desk, Goal::Root).unwrap();
+    let stayed = go(&desk, Goal::Root).unwrap();
+    assert_eq!((stayed.branch.as_str(), stayed.is_new), ("root", false), "one is there");
+    let facts = vec![Fact { value: "a".into(), key: None, source: None }];
+    let to = Goal::Revision("main~1".to_owned());
+    let options = SwitchOptions { facts, ..SwitchOptions::to(Target::default(), to) };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch")).unwrap();
+    assert_eq!((outcome.branch.as_str(), desk.active().as_str()), ("root-2", "root-2"));
+    assert_eq!(desk.words("root-2"), ["one"]);
+}
