@@ -145,25 +145,18 @@ fn find_cut(
     Ok(cut.unwrap_or(messages.len()))
 }
 
-/// Moves a cut back until no call lies before it whose result lies behind it.
+/// Moves a cut back until no call lies before it whose result lies behind it. A result belongs to
+/// the last call before it with its id.
 fn before_calls(messages: &[Shown], mut cut: usize) -> usize {
-    loop {
-        let kept = &messages[cut..];
-        let calls: HashSet<&str> =
-            kept.iter().flat_map(|shown| shown.message.calls()).map(|call| &*call.id).collect();
-        let answers = kept.iter().flat_map(|shown| shown.message.answers());
-        let torn: HashSet<&str> = answers
-            .map(|answer| answer.call.as_str())
-            .filter(|call| !calls.contains(call))
-            .collect();
-        let earlier = messages[..cut]
-            .iter()
-            .rposition(|shown| shown.message.calls().any(|call| torn.contains(&*call.id)));
-        match earlier {
-            Some(place) => cut = place,
-            None => return cut,
+    let mut place = messages.len();
+    while place > cut {
+        place -= 1;
+        for answer in messages[place].message.answers() {
+            let calls = |shown: &Shown| shown.message.calls().any(|call| call.id == answer.call);
+            cut = cut.min(messages[..place].iter().rposition(calls).unwrap_or(cut));
         }
     }
+    cut
 }
 
 /// Counts the tokens of a context: what the last answer says of it, or by the characters.
