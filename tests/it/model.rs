@@ -60,7 +60,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new(Config {
         cases,
         failure_persistence: None,
-        max_shrink_iters: 4096,
+        max_shrink_iters: 1024,
         ..Config::default()
     })
 }

@@ -70,6 +70,16 @@ impl World {
         (pairs, open)
     }
 
+    /// Finds a call before a cut whose answer lies behind it.
+    pub(super) fn torn(&self, entries: &[usize], cut: usize) -> Option<usize> {
+        (cut..entries.len()).find_map(|place| {
+            let answer = self.answer(entries[place])?;
+            let caller =
+                entries[..place].iter().rposition(|entry| self.call(*entry) == Some(answer));
+            caller.filter(|caller| *caller < cut)
+        })
+    }
+
     /// Lists the open calls of the last turn with calls at the end of a path.
     pub(super) fn unanswered(&self, end: usize) -> Vec<usize> {
         let mut turn = Vec::new();

@@ -242,7 +242,7 @@ impl World {
         let session = &self.sessions[place];
         let active = session.active();
         match goal {
-            Goal::Root => Ok((None, None)),
+            Goal::Root => Ok((Some(active).filter(|_| session.end().is_none()), None)),
             Goal::New(_, rev) => Ok((None, self.origin(place, rev.as_ref())?.0)),
             Goal::Previous => {
                 let switches = session.turns.iter().rev().filter_map(|turn| match turn {

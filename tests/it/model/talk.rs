@@ -159,11 +159,8 @@ impl World {
         if let Some(first) = shown.iter().position(|entry| open.contains(entry)) {
             cut = cut.min(first);
         }
-        let pairs = self.pairs(&shown).0;
-        while let Some((call, _)) =
-            pairs.iter().find(|(call, answer)| *call < cut && cut <= *answer)
-        {
-            cut = *call;
+        while let Some(call) = self.torn(&shown, cut) {
+            cut = call;
         }
         if cut <= begin {
             return Err(Why::Refused);
@@ -242,9 +239,10 @@ impl World {
         let spot = self.spot(at)?;
         self.ready(&spot)?;
         let end = self.sessions[spot.session].head(&spot.branch);
+        let before = self.sessions[spot.session].clone();
         let mut copies = BTreeMap::new();
         for rev in revs {
-            let entry = self.sessions[spot.session].resolve(rev)?;
+            let entry = before.resolve(rev)?;
             if end.is_some_and(|end| self.is_ancestor(entry, end)) {
                 return Err(Why::Refused);
             }

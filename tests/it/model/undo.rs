@@ -182,6 +182,9 @@ impl World {
         session.noted(way.label());
         self.put_away(session);
         self.move_current(record, way);
+        if self.current.as_deref() == Some(sid) {
+            self.current = None;
+        }
         Ok(())
     }
 
