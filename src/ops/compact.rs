@@ -196,3 +196,23 @@ fn is_compacted(snapshot: &dyn Snapshot, end: Id) -> Result<bool> {
     }
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::desk::Desk;
+
+    #[test]
+    fn a_result_keeps_its_call_where_ids_count_from_one_in_every_turn() {
+        let desk = Desk::new(&["one"]);
+        let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"ls"}]}"#;
+        let result = r#"{"role":"tool","toolCallId":"1","content":"x"}"#;
+        let first = desk.put("main", call);
+        for body in [result, call, result] {
+            desk.put("main", body);
+        }
+        let snapshot = desk.repo.snapshot().unwrap();
+        let plan = plan_compact(&*snapshot, &Target::default(), &Keep::Last(3)).unwrap();
+        assert_eq!((plan.first_kept, plan.kept), (Some(first), 4));
+    }
+}
