@@ -42,6 +42,7 @@ fn take(desk: &mut Desk, step: &Step, told: &mut Vec<String>) {
 }
 
 /// Runs steps; tells what was done if anything differs.
+#[allow(clippy::print_stderr, reason = "a failed run must say what led to it")]
 fn run(desk: &mut Desk, steps: &[Step], between: &mut dyn FnMut(&mut Desk, usize)) {
     let mut told = Vec::new();
     for (number, step) in steps.iter().enumerate() {

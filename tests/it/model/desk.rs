@@ -143,7 +143,6 @@ impl Desk {
         if let Some(sid) = picker.new_sid() {
             at.session = Some(sid);
         }
-        // An append to a session that is not there makes one.
         let count = 1 + usize::from(picker.rarely(4));
         let said: Vec<Said> = (0..count)
             .map(|number| picker.said(&at, &format!("{}.{number}", self.words())))

@@ -77,8 +77,9 @@ impl World {
             return Err(Why::Refused);
         }
         let spot = self.spot(at)?;
+        let before = self.sessions[spot.session].clone();
         self.ready(&spot)?;
-        let source = source.map(|rev| self.sessions[spot.session].resolve(rev)).transpose()?;
+        let source = source.map(|rev| before.resolve(rev)).transpose()?;
         self.remember(spot.session, &spot.branch, facts, source);
         Ok(())
     }
@@ -189,10 +190,11 @@ impl World {
     /// Finds a revision, and the end of a branch that is ready to be written to.
     fn both(&mut self, at: &Where, rev: &Rev) -> Outcome<(Spot, usize, usize)> {
         let spot = self.spot(at)?;
-        let ours = self.sessions[spot.session].head(&spot.branch);
+        let before = self.sessions[spot.session].clone();
         self.ready(&spot)?;
-        let theirs = self.sessions[spot.session].resolve(rev)?;
-        Ok((spot, ours.ok_or(Why::Refused)?, theirs))
+        let theirs = before.resolve(rev)?;
+        let ours = before.head(&spot.branch).ok_or(Why::Refused)?;
+        Ok((spot, ours, theirs))
     }
 
     pub(super) fn merge(&mut self, at: &Where, rev: &Rev, summary: &str) -> Outcome {
@@ -237,9 +239,9 @@ impl World {
 
     pub(super) fn cherry_pick(&mut self, at: &Where, revs: &[Rev]) -> Outcome {
         let spot = self.spot(at)?;
+        let before = self.sessions[spot.session].clone();
         self.ready(&spot)?;
         let end = self.sessions[spot.session].head(&spot.branch);
-        let before = self.sessions[spot.session].clone();
         let mut copies = BTreeMap::new();
         for rev in revs {
             let entry = before.resolve(rev)?;

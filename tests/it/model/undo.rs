@@ -1,5 +1,7 @@
 //! What the model keeps of each operation, and how it takes one back.
 
+use std::collections::BTreeSet;
+
 use super::world::{Cell, Outcome, Session, Turn, Where, Why, World};
 
 /// What an operation changed.
@@ -47,33 +49,21 @@ impl Record {
         actor: &'static str,
         reversed: Option<(Way, usize)>,
     ) -> Option<Record> {
-        let blank = Session::default();
         let changed = |sid: &String| {
-            let of = |world: &World| world.place(sid).map(|place| world.sessions[place].clone());
+            let of = |world: &World| {
+                world.place(sid).map(|place| world.sessions[place].clone()).unwrap_or_default()
+            };
             let (old, new) = (of(before), of(after));
-            let turns = |session: &Option<Session>| session.as_ref().map(|known| known.turns.len());
-            let tip = |session: &Option<Session>| session.as_ref().and_then(|known| known.tip);
-            let moved_tip = (tip(&old), tip(&new));
-            let (old, new, spoke) = (
-                old.clone().unwrap_or_default(),
-                new.clone().unwrap_or_default(),
-                turns(&old) != turns(&new),
-            );
-            let mut cells = Vec::new();
-            for cell in old
-                .cells
-                .keys()
-                .chain(new.cells.keys().filter(|cell| !old.cells.contains_key(*cell)))
-            {
-                let change = (old.cells.get(cell).cloned(), new.cells.get(cell).cloned());
-                if change.0 != change.1 {
-                    cells.push((cell.clone(), change.0, change.1));
-                }
-            }
-            let tip = Some(moved_tip).filter(|(old, new)| old != new);
-            (spoke || tip.is_some() || !cells.is_empty()).then_some((sid.clone(), cells, tip))
+            let names: BTreeSet<&String> = old.cells.keys().chain(new.cells.keys()).collect();
+            let cell = |name: &String| {
+                let (old, new) = (old.cells.get(name).cloned(), new.cells.get(name).cloned());
+                (old != new).then(|| (name.clone(), old, new))
+            };
+            let cells: Vec<Change<Cell>> = names.into_iter().filter_map(cell).collect();
+            let tip = Some((old.tip, new.tip)).filter(|(old, new)| old != new);
+            let moved = old.turns.len() != new.turns.len() || tip.is_some() || !cells.is_empty();
+            moved.then(|| (sid.clone(), cells, tip))
         };
-        let _ = &blank;
         let sids = before.sessions.iter().chain(&after.sessions).map(|session| &session.sid);
         let owner = sids.filter_map(changed).next();
         let current = (before.current.clone(), after.current.clone());
@@ -168,7 +158,7 @@ impl World {
 
     fn take_away(&mut self, sid: &str, record: &Record, way: Way) -> Outcome {
         let place = self.place(sid).ok_or(Why::MovedOn)?;
-        let tip = record.tip.as_ref().map_or(None, |(old, new)| way.turned(old, new).0);
+        let tip = record.tip.as_ref().and_then(|(old, new)| way.turned(old, new).0);
         let session = &self.sessions[place];
         if session.tip != tip {
             return Err(Why::MovedOn);
@@ -257,8 +247,9 @@ impl Record {
     fn only_spoke(&self, branch: &str, way: Way) -> bool {
         let made = self.cells.iter().any(|(cell, ..)| *cell == format!("records/{branch}"));
         let head = self.cells.iter().find(|(cell, ..)| *cell == format!("heads/{branch}"));
-        let said = matches!((head, self.tip), (Some((_, _, Some(Cell::Entry(end)))), Some((_, Some(tip))))
-            if *end == tip);
+        let end = head.and_then(|(_, _, new)| new.clone());
+        let tip = self.tip.and_then(|(_, new)| new);
+        let said = end.is_some() && end == tip.map(Cell::Entry);
         way == Way::Undo && !made && said
     }
 }
