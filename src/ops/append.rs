@@ -46,7 +46,9 @@ impl Ground {
         let target = Target { session: Some(session), ..target.clone() };
         let spot = target.find(snapshot)?;
         let view = View::of(snapshot, &spot.session)?;
+        let is_known = view.target(&format!("records/{}", spot.branch))?.is_some();
         let follows = match (view.branch(&spot.branch)?, spot.parent) {
+            (None, None) if is_known => None,
             (None, None) => match view.active()? {
                 Some(active) => view.branch(&active)?,
                 None => None,

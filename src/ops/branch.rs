@@ -104,7 +104,7 @@ fn node(view: &View<'_>, text: &str) -> Result<Id> {
 }
 
 /// Refuses a name that a branch has, born or not.
-fn check_free(view: &View<'_>, name: &str) -> Result<()> {
+pub(super) fn check_free(view: &View<'_>, name: &str) -> Result<()> {
     for class in ["heads", "records"] {
         if let Some(found) = view.target(&format!("{class}/{name}"))? {
             return Err(Error::Exists {

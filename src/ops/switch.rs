@@ -116,7 +116,13 @@ struct Found {
 fn find(view: &View<'_>, goal: &Goal) -> Result<Found> {
     let branch = |name: String| Found { branch: Some(name), entry: None, label: None };
     match goal {
-        Goal::Root => Ok(Found { branch: None, entry: None, label: None }),
+        Goal::Root => {
+            // On a branch where nothing was said one is there.
+            let active = view.active()?;
+            let end = active.as_deref().map(|branch| view.branch(branch)).transpose()?.flatten();
+            let here = active.filter(|_| end.is_none());
+            Ok(Found { branch: here, entry: None, label: None })
+        }
         Goal::New(options) => {
             let begin = origin::Origin::find(view, options.at.as_deref())?.entry;
             Ok(Found { branch: None, entry: begin, label: None })
@@ -231,7 +237,7 @@ fn settle(change: &mut Change<'_>, found: &Found, goal: &Goal) -> Result<(String
         (_, Some(label)) => label,
         _ => active.as_deref().unwrap_or(FIRST_BRANCH),
     };
-    let name = change.view().free_branch(stem)?;
+    let name = change.free_branch(stem)?;
     if found.entry.is_some() {
         change.create_branch(&name, &BranchRecord::at(found.entry, active))?;
     }

@@ -92,6 +92,8 @@ impl Spot {
                 });
             }
             (Some(_), _) => {}
+            // It was made before anything was said, and begins with nothing.
+            (None, None) if change.reference(&format!("records/{}", self.branch))?.is_some() => {}
             (None, parent) if active.as_deref() != Some(&self.branch) || parent.is_some() => {
                 let begin = match (parent, &active) {
                     (None, Some(active)) => change.branch(active)?,

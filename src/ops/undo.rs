@@ -239,6 +239,14 @@ impl Plan<'_> {
         }
     }
 
+    /// Gives what HEAD shall lead to, if the session is there.
+    fn there(&self, to: &Option<RefValue>) -> Result<Option<RefValue>> {
+        match to {
+            Some(RefValue::Symbolic(head)) if self.snapshot.reference(head)?.is_none() => Ok(None),
+            to => Ok(to.clone()),
+        }
+    }
+
     /// Checks that a ref is where the operation left it.
     fn check(&self, name: &RefName, from: &Option<RefValue>) -> Result<()> {
         let found = self.snapshot.reference(name)?;
@@ -258,13 +266,21 @@ impl Plan<'_> {
             match (rest, from, to) {
                 ("events", ..) => {}
                 ("tip", ..) => moved_tip = true,
+                // A shortcut belongs to its branch, which is checked.
+                _ if rest.starts_with("memory/") => change.set_ref(name.clone(), to.clone())?,
                 ("meta", Some(RefValue::Id(from)), Some(RefValue::Id(to))) => {
                     self.move_meta(&mut change, name, from, to)?;
                 }
                 _ if *name == RefName::head() && !only_head => {
                     if self.snapshot.reference(name)? == *from {
-                        change.set_ref(name.clone(), to.clone())?;
+                        change.set_ref(name.clone(), self.there(to)?)?;
                     }
+                }
+                _ if *name == RefName::head() && self.there(to)? != *to => {
+                    return Err(Error::Refused {
+                        why: "the session that was the current one then is removed".to_owned(),
+                        hint: "bring it back with 'sapwood session restore'",
+                    });
                 }
                 _ => {
                     self.check(name, from)?;
@@ -286,13 +302,28 @@ impl Plan<'_> {
         };
         let branch = parts(&head).and_then(|(_, rest)| rest.strip_prefix("heads/"));
         let branch = branch.unwrap_or_default().to_owned();
-        if change.branch(&branch)?.is_none() && self.snapshot.reference(&head)?.is_some() {
+        let goes = change.branch(&branch)?.is_none() && self.snapshot.reference(&head)?.is_some();
+        if goes && !self.spoke_first(&branch) {
             return Err(Error::Refused {
                 why: format!("branch '{branch}' would go, and it is the active one"),
                 hint: "switch to another branch first",
             });
         }
         Ok(Some(branch))
+    }
+
+    /// Says whether the operation made no branch, but said the first words on one that was active.
+    fn spoke_first(&self, branch: &str) -> bool {
+        let new = |wanted: String| {
+            let mut moves = self.record.moves.iter();
+            moves.find(|moved| parts(&moved.name).is_some_and(|(_, rest)| rest == wanted))
+        };
+        let head = new(format!("heads/{branch}")).and_then(|moved| moved.new.as_ref());
+        let said = new("tip".to_owned()).and_then(|moved| moved.new.as_ref());
+        self.direction == Direction::Undo
+            && new(format!("records/{branch}")).is_none()
+            && head.is_some()
+            && head == said
     }
 
     /// Takes back those fields of the metadata that the operation changed.

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{Fork, Session};
 use crate::ops::append::add;
+use crate::ops::branch::check_free;
 use crate::ops::fork::begin;
 use crate::ops::seen::conflict;
 use crate::ops::{Spot, Target};
@@ -131,6 +132,7 @@ fn branch_off<'a>(
         Some(name) => name.clone(),
         None => change.view().free_branch(&variation.stem)?,
     };
+    check_free(change.view(), &name)?;
     let record = BranchRecord {
         reason: Some(variation.reason.to_owned()),
         metadata: variation.metadata.clone(),

@@ -18,7 +18,7 @@ use crate::id::Id;
 use crate::object::{self, Entry, Event, NewObject, Object, Session};
 use crate::session::remember::{MEMORY_LABEL, shortcut_of};
 use crate::session::run::Transcript;
-use crate::session::view::{BranchRecord, View};
+use crate::session::view::{BranchRecord, View, free_name};
 use crate::store::{Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction};
 use crate::walk;
 
@@ -125,6 +125,11 @@ impl<'a> Change<'a> {
             Some(RefValue::Id(id)) => Ok(Some(id)),
             _ => Ok(None),
         }
+    }
+
+    /// Finds a name for a new branch: the stem, or the stem and the first number that is free.
+    pub fn free_branch(&self, stem: &str) -> Result<String> {
+        free_name(stem, &|rest| Ok(self.reference(rest)?.is_some()))
     }
 
     /// Gives an object that this change adds.

@@ -143,16 +143,19 @@ impl<'a> View<'a> {
 
     /// Finds a name for a new branch: the stem, or the stem and the first number that is free.
     pub fn free_branch(&self, stem: &str) -> Result<String> {
-        let mut name = stem.to_owned();
-        let mut number = 2;
-        while self.reference(&format!("heads/{name}"))?.is_some()
-            || self.reference(&format!("records/{name}"))?.is_some()
-        {
-            name = format!("{stem}-{number}");
-            number += 1;
-        }
-        Ok(name)
+        free_name(stem, &|rest| Ok(self.reference(rest)?.is_some()))
     }
+}
+
+/// Finds a name that no branch has, born or not. `is_there` says so of refs of the session.
+pub(super) fn free_name(stem: &str, is_there: &dyn Fn(&str) -> Result<bool>) -> Result<String> {
+    let mut name = stem.to_owned();
+    let mut number = 2;
+    while is_there(&format!("heads/{name}"))? || is_there(&format!("records/{name}"))? {
+        name = format!("{stem}-{number}");
+        number += 1;
+    }
+    Ok(name)
 }
 
 impl BranchRecord {

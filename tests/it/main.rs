@@ -13,6 +13,7 @@ mod format;
 mod frozen;
 mod fsck;
 mod golden;
+mod model;
 mod processes;
 mod sample;
 mod seeds;

@@ -1,6 +1,7 @@
 //! Where entries go, and that they go there together.
 
 use super::*;
+use crate::ops;
 use crate::session::transcript;
 
 fn operation() -> Operation {
@@ -67,4 +68,21 @@ fn whoever_was_outrun_learns_of_it() {
     assert!(say(&repo, &target(Some("t"), None, Some("main~1")), "c").is_err());
     assert_eq!(transcript(&*repo.snapshot().unwrap(), "s").unwrap().len(), 2);
     assert_eq!(append(&repo, &ground, &drafts, false, &operation()).unwrap().entries.len(), 2);
+}
+
+#[test]
+fn a_branch_made_before_the_first_word_begins_with_nothing() {
+    let repo = Repo::in_memory();
+    let options = ops::CreateOptions { use_it: true, ..Default::default() };
+    ops::create(&repo, &options, &operation()).unwrap();
+    let options = ops::BranchOptions { name: "idea".to_owned(), ..Default::default() };
+    ops::branch(&repo, &options, &operation()).unwrap();
+    let first = say(&repo, &Target::default(), "a").unwrap();
+    let other = say(&repo, &target(None, Some("idea"), None), "b").unwrap();
+    assert_eq!(repo.path(&other.entries[0]).unwrap(), other.entries);
+    assert_ne!(first.entries, other.entries);
+    let snapshot = repo.snapshot().unwrap();
+    let view = View::of(&*snapshot, &first.session).unwrap();
+    assert_eq!(view.record("idea").unwrap().unwrap().parent.as_deref(), Some("main"));
+    assert_eq!(view.free_branch("idea").unwrap(), "idea-2");
 }

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::ops::desk::Desk;
-use crate::ops::{cherry_pick, rebase, reset};
+use crate::ops::{
+    MemoryCommitOptions, MemoryMergeOptions, cherry_pick, memory_commit, memory_merge, rebase,
+    reset,
+};
 use crate::session::{self, View};
 
 fn forked() -> Desk {
@@ -198,4 +201,27 @@ fn a_reset_moves_the_branch_and_the_transcript_keeps_all() {
     let more = desk.say("main", "else");
     assert_eq!(desk.transcript().last(), Some(&more));
     assert_eq!(desk.words("main"), ["one", "else"]);
+}
+
+#[test]
+fn a_rebased_memory_keeps_all_that_was_merged_into_it() {
+    let desk = forked();
+    let learn = |branch: &str, fact: &str| {
+        let facts = vec![crate::memory::fact_from_text(fact)];
+        let options = MemoryCommitOptions { target: desk.on(branch), facts, ..Default::default() };
+        memory_commit(&desk.repo, &options, &desk.operation("memory commit")).unwrap();
+    };
+    learn("main", "x=1");
+    learn("main", "y=2");
+    // Where nothing is known, what the other side knows is taken as it is.
+    let options = MemoryMergeOptions { target: desk.on("a"), from: "main".to_owned() };
+    memory_merge(&desk.repo, &options, &desk.operation("memory merge")).unwrap();
+    desk.branch("base", Some("main~2"));
+    desk.say("base", "else");
+    rebase(&desk.repo, &desk.on("a"), "base", &desk.operation("rebase")).unwrap();
+    let snapshot = desk.repo.snapshot().unwrap();
+    let known = session::memory_at(&*snapshot, desk.end("a").unwrap()).unwrap();
+    let facts = crate::memory::resolve(&*snapshot, known).unwrap();
+    let keys: Vec<_> = facts.into_iter().filter_map(|fact| fact.key).collect();
+    assert_eq!(keys, ["x", "y"]);
 }

@@ -306,3 +306,28 @@ fn a_fork_shares_the_path_and_says_where_it_came_from() {
     assert_eq!((made.parent.as_str(), made.entry, made.branch.as_str()), ("s", said[3], "a"));
     assert!(desk.repo.reference(&RefName::head()).unwrap().is_some());
 }
+
+#[test]
+fn what_is_learned_on_the_way_to_the_root_does_not_hide_what_is_said_there() {
+    let desk = Desk::new(&["one"]);
+    let facts = vec![Fact { value: "a".into(), key: None, source: None }];
+    let options = SwitchOptions { facts, ..SwitchOptions::to(Target::default(), Goal::Root) };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch root")).unwrap();
+    desk.say(&outcome.branch, "two");
+    let transcript = desk.transcript();
+    assert_eq!((transcript.len(), transcript.last().copied()), (3, desk.end("root")));
+}
+
+#[test]
+fn facts_said_first_on_a_branch_do_not_take_its_name() {
+    let desk = Desk::new(&["one", "two"]);
+    go(&desk, Goal::Root).unwrap();
+    let stayed = go(&desk, Goal::Root).unwrap();
+    assert_eq!((stayed.branch.as_str(), stayed.is_new), ("root", false), "one is there");
+    let facts = vec![Fact { value: "a".into(), key: None, source: None }];
+    let to = Goal::Revision("main~1".to_owned());
+    let options = SwitchOptions { facts, ..SwitchOptions::to(Target::default(), to) };
+    let outcome = switch(&desk.repo, &options, &desk.operation("switch")).unwrap();
+    assert_eq!((outcome.branch.as_str(), desk.active().as_str()), ("root-2", "root-2"));
+    assert_eq!(desk.words("root-2"), ["one"]);
+}

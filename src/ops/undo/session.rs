@@ -25,6 +25,11 @@ impl Plan<'_> {
         let home = removed::home(self.session);
         transaction.refs = removed::relocate(self.snapshot, &home, &away, changed)?;
         self.move_head(&mut transaction)?;
+        let head = RefName::head();
+        let is_moved = transaction.refs.iter().any(|update| update.name == head);
+        if !is_moved && self.leads_here(&self.snapshot.reference(&head)?) {
+            transaction.refs.push(removed::update(self.snapshot, head, None)?);
+        }
         Ok(transaction)
     }
 
@@ -92,7 +97,8 @@ impl Plan<'_> {
     /// Says whether a ref is one of the session's that may go back.
     fn is_own(&self, name: &RefName) -> bool {
         name.session().is_some_and(|(session, rest)| {
-            session == self.session && !matches!(rest, "events" | "tip")
+            let is_follower = matches!(rest, "events" | "tip") || rest.starts_with("memory/");
+            session == self.session && !is_follower
         })
     }
 
@@ -101,6 +107,12 @@ impl Plan<'_> {
             why: format!("session '{}' is gone for good", self.session),
             hint: "what was removed is kept only until it is collected",
         }
+    }
+
+    /// Says whether a HEAD leads to the session.
+    fn leads_here(&self, to: &Option<RefValue>) -> bool {
+        matches!(to, Some(RefValue::Symbolic(head))
+            if head.session().is_some_and(|(session, _)| session == self.session))
     }
 
     /// Makes the event that ends the run of a session that is not there yet.
@@ -115,7 +127,8 @@ impl Plan<'_> {
         let head = RefName::head();
         for (name, from, to) in self.steps() {
             if *name == head && self.snapshot.reference(&head)? == *from {
-                transaction.refs.push(removed::update(self.snapshot, head.clone(), to.clone())?);
+                let to = if self.leads_here(to) { to.clone() } else { self.there(to)? };
+                transaction.refs.push(removed::update(self.snapshot, head.clone(), to)?);
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Undo and redo, of everything that moves refs.
 
+mod gone;
+
 use super::*;
 use crate::ops::desk::Desk;
 use crate::ops::{self, BranchOptions, ForkOptions, LabelOptions};
