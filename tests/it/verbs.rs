@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sapwood::codec::Value;
 use sapwood::id::Id;
@@ -210,12 +210,16 @@ fn a_killed_verb_happened_or_did_not() {
         &["undo"],
     ];
     let kills = if long() { 300 } else { 40 };
+    let begun = Instant::now();
+    must(&store, &["label", "begin"]);
+    // As long as a verb takes here and now, and half as long again.
+    let life = begun.elapsed() * 3 / 2;
     let mut happened = 0;
     for kill in 0..kills {
         let args = verbs[kill % verbs.len()];
         let before = state(&store);
         let mut child = command(&store, args).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(300 * (kill as u64 * 7 % 40)));
+        std::thread::sleep(life * (kill as u32 * 7 % 40) / 40);
         child.kill().unwrap();
         child.wait().unwrap();
         let after = state(&store);
