@@ -11,13 +11,11 @@ use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output::{self, SHAPE_VERSION};
+use crate::shown;
 use crate::style;
 
 /// How many objects must have been read for it to be worth remembering what they said.
 const WORTH_KEEPING: u64 = 500;
-
-/// How wide a line is.
-const COLUMNS: usize = 80;
 
 /// List sessions, the latest first
 ///
@@ -114,31 +112,23 @@ fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str) -> Strin
     let output = &context.output;
     let mark = if view.current.as_ref() == Some(&info.meta.sid) { "*" } else { " " };
     let age = age(view.now, info.updated);
-    let branch = cut(info.branch.as_deref().unwrap_or("-"), 10);
+    let branch = shown::clipped(info.branch.as_deref().unwrap_or("-"), 10);
+    let branch = shown::padded(&branch, 10);
     let cost = info.summary.cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
-    let facts = format!(" {age:>4} {branch:<10} {:>6} {cost:>8}", info.summary.messages);
+    let facts = format!(" {age:>4} {branch} {:>6} {cost:>8}", info.summary.messages);
     let name = match (&info.meta.name, info.summary.words.as_str()) {
         (Some(name), "") => name.clone(),
         (Some(name), words) => format!("{name}: {words}"),
         (None, words) => words.to_owned(),
     };
     let sid = &info.meta.sid;
-    let used = 2 + lead.chars().count() + sid.chars().count().max(12) + facts.chars().count() + 2;
-    let name = cut(&name, COLUMNS.saturating_sub(used).max(12));
-    let padding = " ".repeat(12usize.saturating_sub(sid.chars().count()));
+    let padding = " ".repeat(12usize.saturating_sub(sid.len()));
+    let used = format!("{mark} {lead}{sid}{padding}{facts}  ");
+    let left = shown::COLUMNS.saturating_sub(shown::width(&used));
+    let name = shown::clipped(&name, left.max(12));
     let sid = output.paint(style::ID, sid);
     let text = format!("{mark} {lead}{sid}{padding}{facts}  {name}");
     text.trim_end().to_owned()
-}
-
-/// Cuts a text to so many characters, and says so.
-fn cut(text: &str, characters_max: usize) -> String {
-    let text = text.replace(char::is_control, " ");
-    if text.chars().count() <= characters_max {
-        return text;
-    }
-    let kept: String = text.chars().take(characters_max.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
 }
 
 /// Says in one unit how long ago something was.
