@@ -9,7 +9,7 @@ use crate::object::Entry;
 use crate::ops::part::{fork_point, since};
 use crate::ops::{Target, origin};
 use crate::repo::Place;
-use crate::session::{Message, Words, context, restored_entry};
+use crate::session::{Message, Wanted, Words, restored_entry, settings};
 use crate::store::Snapshot;
 
 /// Texts this much alike are compared word by word; others are shown whole.
@@ -95,7 +95,8 @@ fn side(snapshot: &dyn Snapshot, end: Id, point: Option<Id>) -> Result<DiffSide>
     for id in since(snapshot, end, point)? {
         own.push(item(id, restored_entry(snapshot, &id)?));
     }
-    let state = context(snapshot, None, end)?;
+    let wanted = Wanted { model: true, thinking: true, ..Wanted::default() };
+    let state = settings(snapshot, end, wanted)?;
     Ok(DiffSide {
         end,
         own,

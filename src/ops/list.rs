@@ -82,24 +82,28 @@ pub fn list_sessions(
 }
 
 /// Finds the session of a directory in which something was said last (find_latest_session).
+///
+/// One in which nothing was said comes last: what a fork begins with was said elsewhere.
 pub fn latest_session(
     snapshot: &dyn Snapshot,
     cwd: &str,
     summaries: &mut Summaries,
 ) -> Result<Option<String>> {
-    let mut latest: Option<(i64, String)> = None;
+    let mut latest: Option<((bool, i64), String)> = None;
     for found in find(snapshot)? {
         let meta = summaries.session(snapshot, &found.meta)?;
         if meta.cwd.as_deref() != Some(cwd) {
             continue;
         }
-        let mut time = meta.time;
+        let begin = meta.fork.as_ref().and_then(|fork| fork.entry);
+        let (mut has_said, mut time) = (false, meta.time);
         for id in [found.end, found.tip].into_iter().flatten() {
+            has_said |= Some(id) != begin;
             time = time.max(entry_time(snapshot, &id)?);
         }
         // Of two at the same moment it is the first by id, as in the listing.
-        if latest.as_ref().is_none_or(|(known, _)| time > *known) {
-            latest = Some((time, meta.sid));
+        if latest.as_ref().is_none_or(|(known, _)| (has_said, time) > *known) {
+            latest = Some(((has_said, time), meta.sid));
         }
     }
     Ok(latest.map(|(_, session)| session))

@@ -1,8 +1,9 @@
 //! All ancestors over several parents, children before parents.
 //!
 //! While only one object is open, everything left is its ancestor, so it comes next for certain and
-//! is handed out at once: a history without merges streams. From the first fork on, or when some
-//! ancestors are hidden, the rest is collected and sorted.
+//! is handed out at once: a history without merges streams. Where several are open, what lies above
+//! the object in which all of them come together is collected and sorted; when some ancestors are
+//! hidden, all that is left.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -42,11 +43,16 @@ pub struct Ancestors<'a> {
 impl Ancestors<'_> {
     fn step(&mut self) -> Result<Option<Id>> {
         if let Some(sorted) = &mut self.sorted {
-            return Ok(sorted.next());
+            match sorted.next() {
+                Some(id) => return Ok(Some(id)),
+                None => self.sorted = None,
+            }
         }
         if self.open.len() > 1 {
             let starts = std::mem::take(&mut self.open);
-            let sorted = sort(self.snapshot, &starts, &self.hidden)?;
+            let (graph, rest) = collect(self.snapshot, &starts, &self.hidden)?;
+            self.open.extend(rest);
+            let sorted = sort(&graph, &starts)?;
             return Ok(self.sorted.insert(sorted.into_iter()).next());
         }
         let Some(id) = self.open.pop() else {
@@ -74,7 +80,7 @@ impl Iterator for Ancestors<'_> {
         let step = self.step();
         if step.is_err() {
             self.open.clear();
-            self.sorted = Some(Vec::new().into_iter());
+            self.sorted = None;
         }
         step.transpose()
     }
@@ -91,9 +97,8 @@ fn all(snapshot: &dyn Snapshot, starts: &[Id]) -> Result<HashSet<Id>> {
     Ok(seen)
 }
 
-/// Sorts what is reached and not hidden, children before parents.
-fn sort(snapshot: &dyn Snapshot, starts: &[Id], hidden: &HashSet<Id>) -> Result<Vec<Id>> {
-    let graph = collect(snapshot, starts, hidden)?;
+/// Sorts what was collected, children before parents.
+fn sort(graph: &HashMap<Id, Topology>, starts: &[Id]) -> Result<Vec<Id>> {
     let mut children: HashMap<Id, usize> = HashMap::with_capacity(graph.len());
     for topology in graph.values() {
         for parent in &topology.parents {
@@ -101,8 +106,11 @@ fn sort(snapshot: &dyn Snapshot, starts: &[Id], hidden: &HashSet<Id>) -> Result<
         }
     }
     let rank = |id: &Id| (graph[id].time, graph[id].depth, *id);
-    let mut ready: BinaryHeap<(i64, u64, Id)> =
-        starts.iter().filter(|id| !children.contains_key(id)).map(rank).collect();
+    let mut ready: BinaryHeap<(i64, u64, Id)> = starts
+        .iter()
+        .filter(|id| graph.contains_key(id) && !children.contains_key(id))
+        .map(rank)
+        .collect();
     let mut sorted = Vec::with_capacity(graph.len());
     while let Some((_, _, id)) = ready.pop() {
         sorted.push(id);
@@ -120,20 +128,37 @@ fn sort(snapshot: &dyn Snapshot, starts: &[Id], hidden: &HashSet<Id>) -> Result<
     }
 }
 
+/// Collects what is reached and not hidden, down to the one object in which all of it comes
+/// together; that is given apart, and is not in the graph.
+///
+/// The deepest come first. So when a single object is open, every root is still ahead, and what was
+/// collected leads there by first parents: all of it descends from that object. Where something is
+/// hidden, paths may end earlier, and everything is collected.
 fn collect(
     snapshot: &dyn Snapshot,
     starts: &[Id],
     hidden: &HashSet<Id>,
-) -> Result<HashMap<Id, Topology>> {
+) -> Result<(HashMap<Id, Topology>, Option<Id>)> {
     let mut graph = HashMap::new();
-    let mut open = starts.to_vec();
-    while let Some(id) = open.pop() {
-        if hidden.contains(&id) || graph.contains_key(&id) {
-            continue;
+    let mut found: HashMap<Id, Topology> = HashMap::new();
+    let mut open: BinaryHeap<(u64, Id)> = BinaryHeap::new();
+    let mut fresh = starts.to_vec();
+    loop {
+        for id in fresh.drain(..) {
+            if !hidden.contains(&id) && !graph.contains_key(&id) && !found.contains_key(&id) {
+                let topology = topology(snapshot, &id)?;
+                open.push((topology.depth, id));
+                found.insert(id, topology);
+            }
         }
-        let topology = topology(snapshot, &id)?;
-        open.extend(&topology.parents);
+        if hidden.is_empty() && open.len() == 1 {
+            return Ok((graph, open.pop().map(|(_, id)| id)));
+        }
+        let Some((_, id)) = open.pop() else {
+            return Ok((graph, None));
+        };
+        let topology = found.remove(&id).expect("what is open was found");
+        fresh.extend(&topology.parents);
         graph.insert(id, topology);
     }
-    Ok(graph)
 }

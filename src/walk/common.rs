@@ -32,7 +32,18 @@ pub fn merge_bases(snapshot: &dyn Snapshot, one: &Id, other: &Id) -> Result<Vec<
 
 /// Says whether `ancestor` is reached from `descendant` by any parents, or is the same.
 pub fn is_ancestor(snapshot: &dyn Snapshot, ancestor: &Id, descendant: &Id) -> Result<bool> {
-    Ok(paint(snapshot, ancestor, descendant)?.contains(ancestor))
+    Ok(is_on_path(snapshot, ancestor, descendant)?
+        || paint(snapshot, ancestor, descendant)?.contains(ancestor))
+}
+
+/// Says whether first parents alone lead to an ancestor, which costs no look at what lies between.
+fn is_on_path(snapshot: &dyn Snapshot, ancestor: &Id, descendant: &Id) -> Result<bool> {
+    let (above, below) = (topology(snapshot, ancestor)?, topology(snapshot, descendant)?);
+    let Some(steps) = below.depth.checked_sub(above.depth) else {
+        return Ok(false);
+    };
+    let limit = usize::try_from(steps).unwrap_or(usize::MAX).saturating_add(1);
+    Ok(snapshot.path(descendant, limit)?.last() == Some(ancestor))
 }
 
 /// Finds all best common ancestors, and perhaps some that are not the best.

@@ -113,7 +113,7 @@ impl Failure {
     /// Says what went wrong.
     pub(crate) fn message(&self) -> String {
         match self {
-            Failure::Library(error) => error.to_string(),
+            Failure::Library(error) => said(error),
             Failure::Usage(message) | Failure::Missing(message) | Failure::Outrun(message) => {
                 message.clone()
             }
@@ -131,6 +131,22 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::Library(error)
+    }
+}
+
+/// Says what the library said, of a session's refs in the words that people have for them.
+fn said(error: &Error) -> String {
+    let Error::InvalidName { what: "ref name", name, why } = error else {
+        return error.to_string();
+    };
+    let within = name.strip_prefix("sessions/").and_then(|rest| rest.split_once('/'));
+    let known = [("heads/", "branch name"), ("labels/", "label"), ("attachments/", "name")];
+    let found = known
+        .into_iter()
+        .find_map(|(class, what)| Some((within?.1.strip_prefix(class)?.to_owned(), what)));
+    match found {
+        Some((name, what)) => Error::InvalidName { what, name, why }.to_string(),
+        None => error.to_string(),
     }
 }
 

@@ -144,6 +144,11 @@ impl Output {
         }
     }
 
+    /// Says whether a person reads what is printed.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// Says whether only what was asked for is to be printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet

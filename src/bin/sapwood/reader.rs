@@ -124,6 +124,11 @@ impl Names {
 
     /// Writes the names on an entry: `HEAD -> main, idea, label: ok`; empty if there are none.
     pub(crate) fn decoration(&self, id: &Id) -> String {
+        self.words(id).join(", ")
+    }
+
+    /// Lists the names on an entry, each in words.
+    pub(crate) fn words(&self, id: &Id) -> Vec<String> {
         let mut words = Vec::new();
         for branch in self.branches(id) {
             match self.active.as_ref() == Some(branch) {
@@ -132,6 +137,6 @@ impl Names {
             }
         }
         words.extend(self.labels(id).iter().map(|label| format!("label: {label}")));
-        words.join(", ")
+        words
     }
 }

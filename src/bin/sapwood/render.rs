@@ -12,46 +12,60 @@ use crate::reader::{Names, Reader};
 use crate::shown;
 use crate::style;
 
-/// How much of a first line is shown.
-const LINE_CHARACTERS: usize = 60;
+/// How many names on an entry are shown.
+const NAMES_MAX: usize = 3;
 
-/// Cuts a line to so many characters, the last of which then says so.
-pub(crate) fn clipped(line: &str, characters: usize) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    if line.chars().nth(characters).is_none() {
-        return line.chars().map(clean).collect();
-    }
-    let kept: String = line.chars().take(characters.saturating_sub(1)).map(clean).collect();
-    format!("{}…", kept.trim_end())
-}
+/// What a line shows of what is said, however much stands before it.
+const LINE_COLUMNS_MIN: usize = 20;
 
-/// Writes who says what, on one line.
-pub(crate) fn summary(words: &Words) -> String {
-    let who = shown::line(&words.who);
+/// Writes who says what, on one line of so many columns.
+pub(crate) fn summary(words: &Words, columns: usize) -> String {
+    let who = shown::clipped(&shown::line(&words.who), LINE_COLUMNS_MIN);
     match words.first_line() {
-        "" => who.into_owned(),
-        line => format!("{who}: {}", clipped(line, LINE_CHARACTERS)),
+        "" => who,
+        line => {
+            let left = columns.saturating_sub(shown::width(&who) + 2);
+            format!("{who}: {}", shown::clipped(line, left.max(LINE_COLUMNS_MIN)))
+        }
     }
 }
 
 /// Writes the names on an entry in brackets, after a space; nothing if there are none.
 pub(crate) fn decoration(context: &Context, names: &Names, logged: &Logged) -> String {
-    match names.decoration(&logged.id) {
+    match bracketed(names, logged) {
         words if words.is_empty() => words,
-        words => format!(" {}", context.output.paint(style::REF, format_args!("({words})"))),
+        words => format!(" {}", context.output.paint(style::REF, words)),
     }
 }
 
-/// Writes an entry on one line: id, names, who, and the first line.
+fn bracketed(names: &Names, logged: &Logged) -> String {
+    let mut words = names.words(&logged.id);
+    let more = words.len().saturating_sub(NAMES_MAX);
+    if more > 1 {
+        words.truncate(NAMES_MAX);
+        words.push(format!("… {more} more"));
+    }
+    if words.is_empty() { String::new() } else { format!("({})", words.join(", ")) }
+}
+
+/// Writes an entry on one line, behind so many columns: id, names, who, and the first line.
 pub(crate) fn line(
     context: &Context,
     reader: &Reader,
     names: &Names,
     logged: &Logged,
+    margin: usize,
 ) -> Result<String, Failure> {
-    let id = context.output.paint(style::ID, reader.short(&logged.id)?);
+    let id = reader.short(&logged.id)?;
+    let names_columns = match shown::width(&bracketed(names, logged)) {
+        0 => 0,
+        columns => columns + 1,
+    };
+    let used = margin + id.len() + names_columns + 1;
+    let id = context.output.paint(style::ID, id);
     let decoration = decoration(context, names, logged);
-    Ok(format!("{id}{decoration} {}", summary(&logged.words)))
+    let summary = summary(&logged.words, shown::COLUMNS.saturating_sub(used));
+    Ok(format!("{id}{decoration} {summary}"))
 }
 
 /// Gives an entry as JSON: for a message who says what, for others the body.

@@ -2,6 +2,11 @@
 
 use std::borrow::Cow;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How wide a line is.
+pub(crate) const COLUMNS: usize = 80;
+
 /// Writes out control characters, as `\u{1b}`. Lines and tabs stay.
 pub(crate) fn block(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() && !matches!(c, '\n' | '\t'))
@@ -10,6 +15,30 @@ pub(crate) fn block(text: &str) -> Cow<'_, str> {
 /// Writes out control characters, ends of lines too: for names, roles and whatever has one line.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, char::is_control)
+}
+
+/// Counts the columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Cuts a line to so many columns, and says so. Control characters become blanks.
+pub(crate) fn clipped(line: &str, columns_max: usize) -> String {
+    let clean: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if width(&clean) <= columns_max {
+        return clean;
+    }
+    let mut used = 0;
+    let kept = clean.chars().take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used < columns_max
+    });
+    format!("{}…", kept.collect::<String>().trim_end())
+}
+
+/// Fills a text with blanks up to so many columns.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -36,5 +65,13 @@ mod tests {
         assert_eq!(block(text), "a\\u{1b}[31m\\u{9b}b\\r\n\tü\\u{7}");
         assert_eq!(line(text), "a\\u{1b}[31m\\u{9b}b\\r\\n\\tü\\u{7}");
         assert!(matches!(block("plain\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(clipped("日本語です", 10), "日本語です");
+        assert_eq!(clipped("日本語です", 9), "日本語で…");
+        assert_eq!(clipped("a\tb c d", 5), "a b…");
+        assert_eq!(padded("日本", 5), "日本 ");
     }
 }

@@ -67,6 +67,23 @@ fn the_latest_stands_first_with_what_a_picker_shows() {
 }
 
 #[test]
+fn a_fork_in_which_nothing_was_said_is_not_gone_on_with() {
+    let repo = Repo::in_memory();
+    say(&repo, "a", &["one"], 10);
+    session::pin(&repo, Some("later"), None, 20, "tester").unwrap();
+    for sid in ["a", "later"] {
+        change(&repo, sid, &|meta| meta.cwd = Some("/here".to_owned()));
+    }
+    let latest = || {
+        let snapshot = repo.snapshot().unwrap();
+        latest_session(&*snapshot, "/here", &mut Summaries::default()).unwrap().unwrap()
+    };
+    assert_eq!(latest(), "a");
+    say(&repo, "later", &["two"], 30);
+    assert_eq!(latest(), "later");
+}
+
+#[test]
 fn what_is_remembered_is_what_would_be_read() {
     let repo = Repo::in_memory();
     let many: Vec<String> = (0..2500).map(|number| format!("message {number}")).collect();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::disk::ASIDE_SUFFIX;
 use crate::id::Id;
 
 /// Names the files of one store.
@@ -99,4 +100,12 @@ impl Layout {
     pub(crate) fn log(&self, number: u64) -> PathBuf {
         self.logs_dir().join(format!("operations-{number:016x}"))
     }
+}
+
+/// Says whether a name is one that [`crate::disk::aside`] gives. A branch may be called `a.tmp`.
+pub(crate) fn is_aside(name: &str) -> bool {
+    let random = name.strip_suffix(ASIDE_SUFFIX).and_then(|name| name.rsplit_once('.'));
+    random.is_some_and(|(_, random)| {
+        random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }

@@ -5,6 +5,7 @@
 //! leaves files that no manifest names, which the next maintenance removes.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::disk::ASIDE_SUFFIX;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
-use crate::store::local::layout::Layout;
+use crate::store::local::layout::{Layout, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
@@ -238,14 +239,51 @@ impl Inner {
     /// Under the writer lock nobody is about to name one of them; the maintenance lock, which the
     /// caller holds, keeps packs and snapshots in the making out of it.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
+        // Who was writing one of them is done with it once we hold the lock.
+        let mut asides = self.asides()?;
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;
         let state = self.catch_up(&guard, mirrors)?;
-        for path in self.unnamed_files(&state)? {
-            self.disk.remove(&path).map_err(Error::io("remove", &path))?;
+        if !asides.is_empty() {
+            let refs = state.references(state.segments.len(), u64::MAX, "")?;
+            let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
+            asides.retain(|path| !files.contains(path));
+        }
+        for path in self.unnamed_files(&state)?.into_iter().chain(asides) {
+            match self.disk.remove(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(Error::io("remove", &path))?,
+            }
         }
         guard.release(state.manifest.generation).map(drop)
+    }
+
+    /// Lists what was being written beside the manifest and the mirror files of refs.
+    fn asides(&self) -> Result<Vec<PathBuf>> {
+        let (root, current) = (self.layout.root(), self.layout.current());
+        let current = current.file_name().unwrap_or_default().to_string_lossy();
+        let listed = self.disk.list(root).map_err(Error::io("list", root))?.into_iter();
+        let beside = listed.filter(|entry| entry.name.starts_with(&*current));
+        let beside = beside.filter(|entry| is_aside(&entry.name));
+        let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
+        let mut open = vec![self.layout.refs_dir()];
+        while let Some(dir) = open.pop() {
+            let listed = match self.disk.list(&dir) {
+                // A writer removes a directory with its last file.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                listed => listed.map_err(Error::io("list", &dir))?,
+            };
+            for entry in listed {
+                let path = dir.join(&entry.name);
+                match entry.is_dir {
+                    true => open.push(path),
+                    false if is_aside(&entry.name) => found.push(path),
+                    false => {}
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn unnamed_files(&self, state: &State) -> Result<Vec<PathBuf>> {

@@ -145,6 +145,8 @@ fn revisions_and_keys_that_can_not_be_are_bad_requests() {
     assert!(sandbox.fails(1, &["show", "-s", "s2"]).contains("'sapwood sessions' lists"));
     assert!(sandbox.fails(1, &["show", "dev"]).contains("'sapwood branch' and"));
     assert!(sandbox.fails(1, &["show", "refs/x"]).contains("'sapwood for-each-ref'"));
+    let said = sandbox.fails(3, &["branch", "a..b"]);
+    assert!(said.contains("'a..b' is not a valid branch name"), "{said}");
     sandbox.fails(2, &["new", "--name", ""]);
     sandbox.fails(2, &["log", "-s", ""]);
 }

@@ -112,3 +112,24 @@ fn a_writer_that_holds_the_lock_too_long_is_exit_code_five() {
     assert!(ran.err.contains("gave up after"), "{}", ran.err);
     assert_eq!(sandbox.ok(&["rev-list", "--count", "HEAD"]), "3");
 }
+
+#[test]
+fn what_a_crash_left_half_written_is_cleared_away() {
+    let sandbox = Sandbox::with_store();
+    // A branch may be called like a file that is being written.
+    let odd = "x.0123456789abcdef.tmp";
+    sandbox.append("s1", "main", &["one"]);
+    sandbox.append("s1", odd, &["two"]);
+    let left = [
+        ".sapwood/current.0123456789abcdef.tmp",
+        ".sapwood/refs/HEAD.0123456789abcdef.tmp",
+        ".sapwood/refs/sessions/s1/heads/main.0123456789abcdef.tmp",
+    ];
+    for file in left {
+        std::fs::write(sandbox.join(file), "?").unwrap();
+    }
+    assert_eq!(sandbox.ok(&["fsck", "-q"]).lines().count(), 3);
+    sandbox.ok(&["repack", "-q"]);
+    assert_eq!(sandbox.ok(&["fsck", "-q"]), "");
+    assert!(sandbox.join(".sapwood/refs/sessions/s1/heads").join(odd).exists());
+}

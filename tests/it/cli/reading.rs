@@ -224,3 +224,44 @@ fn names_with_control_characters_are_written_out() {
     let unknown = sandbox.run(&["show", "a\x1b[31mb"]);
     assert!(unknown.err.contains(r"'a\u{1b}[31mb'"), "{unknown:?}");
 }
+
+#[test]
+fn lines_fit_the_terminal_whatever_is_said() {
+    let sandbox = Sandbox::with_store();
+    let wide = "日本".repeat(100);
+    let ids = sandbox.append("s1", "main", &[&"long ".repeat(60), &wide]);
+    for number in 0..30 {
+        sandbox.ok(&["branch", &format!("b{number:02}")]);
+    }
+    let columns = |line: &str| line.chars().map(|c| 1 + usize::from(c > '\u{2fff}')).sum::<usize>();
+    for args in [
+        &["log", "--oneline"][..],
+        &["log", "--oneline", "--graph"],
+        &["log", "-n", "1"],
+        &["transcript"],
+        &["tree"],
+        &["sessions"],
+        &["children", &ids[0]],
+    ] {
+        let out = sandbox.ok(args);
+        let widest = out.lines().map(columns).max().unwrap();
+        assert!((40..=80).contains(&widest), "{args:?} {widest}: {out}");
+    }
+    assert!(sandbox.ok(&["log", "-n", "1"]).contains(", b01, … 28 more)"));
+    let whole = sandbox.ok(&["grep", "long"]);
+    assert!(whole.contains(&"long ".repeat(59)), "a pipe gets all of it");
+}
+
+#[test]
+fn the_whole_tree_is_one_object_a_line() {
+    let (sandbox, ids) = forked();
+    let lines = sandbox.ok(&["tree", "--full", "--json"]);
+    let lines = masked(&lines, &ids);
+    assert_eq!(lines.lines().count(), 8);
+    let second = lines.lines().nth(1).unwrap();
+    assert!(second.starts_with(r#"{"v":1,"type":"message","id":"<2>","parentId":"<1>""#));
+    assert!(
+        second.ends_with(r#""label":"start","depth":1,"skipped":0,"active":false}"#),
+        "{second}"
+    );
+}

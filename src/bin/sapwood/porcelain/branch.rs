@@ -173,7 +173,7 @@ fn list(args: &Args, context: &mut Context) -> Result<Answer, Failure> {
         }
         found = kept;
     }
-    let name_columns = found.iter().map(|info| title(info).chars().count()).max().unwrap_or(0);
+    let name_columns = found.iter().map(|info| shown::width(title(info))).max().unwrap_or(0);
     for info in &found {
         if context.output.json {
             record(context, info)?;
@@ -228,7 +228,7 @@ fn line(
         let leaf = if info.name.is_none() { format!(" {end}") } else { String::new() };
         return Ok(format!("{mark} {name}{leaf}"));
     }
-    let padding = " ".repeat(name_columns - name.chars().count());
+    let padding = " ".repeat(name_columns - shown::width(name));
     let name = context.output.paint(style::REF, name);
     let age = info.time.map_or("nothing yet".to_owned(), |time| sapwood::time::age(time, now()));
     let entries = plural(info.entries, "entry", "entries");

@@ -7,6 +7,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
+use crate::shown;
 use crate::style;
 use crate::target::Within;
 
@@ -81,7 +82,7 @@ fn table(context: &mut Context, found: &Comparison, by: &Metric) -> Result<(), F
     let mut rows = vec![vec!["branch".to_owned()]];
     rows[0].extend(metrics.iter().map(Metric::name));
     for totals in &found.branches {
-        let values = metrics.iter().map(|metric| shown(totals.value(metric), metric));
+        let values = metrics.iter().map(|metric| measured(totals.value(metric), metric));
         rows.push([totals.name.clone()].into_iter().chain(values).collect());
     }
     for row in aligned(&rows) {
@@ -100,7 +101,7 @@ fn table(context: &mut Context, found: &Comparison, by: &Metric) -> Result<(), F
         rows.push(vec![
             format!("{other} - {one}"),
             difference.metric.name(),
-            format!("{sign}{}", shown(Some(diff), &difference.metric)),
+            format!("{sign}{}", measured(Some(diff), &difference.metric)),
             percent,
         ]);
     }
@@ -118,7 +119,7 @@ fn metrics(by: &Metric) -> Vec<Metric> {
     metrics
 }
 
-fn shown(value: Option<f64>, metric: &Metric) -> String {
+fn measured(value: Option<f64>, metric: &Metric) -> String {
     match (value, metric) {
         (None, _) => "unknown".to_owned(),
         (Some(ms), Metric::Duration) => format!("{}s", output::number_text(ms / 1000.0)),
@@ -130,12 +131,12 @@ fn shown(value: Option<f64>, metric: &Metric) -> String {
 fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
-        .map(|at| rows.iter().filter_map(move |row| row.get(at)).map(|cell| cell.chars().count()))
+        .map(|at| rows.iter().filter_map(move |row| row.get(at)).map(|cell| shown::width(cell)))
         .map(|counts| counts.max().unwrap_or(0))
         .collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-            0 => format!("{cell:<width$}"),
+            0 => shown::padded(cell, *width),
             _ => format!("{cell:>width$}"),
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()

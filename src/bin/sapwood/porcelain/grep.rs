@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 use sapwood::codec::Value;
 use sapwood::ops::{self, Filter, GrepOptions, Match};
 
@@ -12,14 +12,10 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::reader::Reader;
-use crate::render;
 use crate::shown;
 use crate::style;
 use crate::target::Within;
 use crate::when;
-
-/// How much of a line is shown.
-const LINE_CHARACTERS: usize = 200;
 
 /// Search what was said
 ///
@@ -96,7 +92,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             _ => counts.push((found.session.clone(), found.lines.len() as u64)),
         }
         if !args.count
-            && let Err(error) = print(context, &reader, &args, &found)
+            && let Err(error) = print(context, &reader, &args, &options.pattern, &found)
         {
             failure = Some(error);
             return Ok(ControlFlow::Break(()));
@@ -121,6 +117,7 @@ fn print(
     context: &mut Context,
     reader: &Reader,
     args: &Args,
+    pattern: &Regex,
     found: &Match,
 ) -> Result<(), Failure> {
     let Match { session, logged, lines } = found;
@@ -138,7 +135,10 @@ fn print(
             ("matches", Value::List(matching.collect())),
         ]);
     }
-    let id = context.output.paint(style::ID, reader.short(&logged.id)?);
+    let id = reader.short(&logged.id)?;
+    let who = shown::line(&logged.words.who);
+    let used = shown::width(&format!("{session} {id} {who}: "));
+    let id = context.output.paint(style::ID, id);
     let session = context.output.paint(style::REF, session);
     if args.entries_with_matches {
         return context.output.item(format_args!("{session} {id}"));
@@ -157,9 +157,24 @@ fn print(
         }
         last = Some(place);
         let mark = if lines.contains(&place) { ':' } else { '-' };
-        let text = render::clipped(text, LINE_CHARACTERS);
-        let who = shown::line(&logged.words.who);
+        let text = match context.output.is_terminal() {
+            true => around(text, pattern, shown::COLUMNS.saturating_sub(used).max(20)),
+            false => shown::line(text).into_owned(),
+        };
         context.output.item(format_args!("{session} {id} {who}{mark} {text}"))?;
     }
     Ok(())
+}
+
+/// Cuts a line to so many columns, so that what matches is seen.
+fn around(line: &str, pattern: &Regex, columns: usize) -> String {
+    let Some(found) = pattern.find(line).filter(|_| shown::width(line) > columns) else {
+        return shown::clipped(line, columns);
+    };
+    if shown::width(&line[..found.end()]) < columns {
+        return shown::clipped(line, columns);
+    }
+    let before = line[..found.start()].char_indices().rev().nth(columns / 4);
+    let start = before.map_or(found.start(), |(start, _)| start);
+    format!("…{}", shown::clipped(&line[start..], columns - 1))
 }

@@ -168,7 +168,7 @@ impl Printer<'_> {
         if context.output.json {
             return context.output.fields(render::fields(&self.names, logged));
         }
-        let lines = self.lines(context, logged)?;
+        let lines = self.lines(context, logged, 0)?;
         if self.args.format.is_some() || self.args.oneline {
             return context.output.item(lines.join("\n"));
         }
@@ -203,7 +203,7 @@ impl Printer<'_> {
             }
             if let Some(logged) = filter.read(&*self.reader.snapshot, id)? {
                 count += 1;
-                let lines = self.lines(context, &logged)?;
+                let lines = self.lines(context, &logged, shown::width(&drawn.at) + 1)?;
                 let lines = lines.iter().flat_map(|text| text.split('\n'));
                 for (place, text) in lines.enumerate() {
                     let margin = if place == 0 { &drawn.at } else { &drawn.below };
@@ -221,12 +221,18 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn lines(&self, context: &Context, logged: &Logged) -> Result<Vec<String>, Failure> {
+    /// Writes an entry behind a margin of so many columns.
+    fn lines(
+        &self,
+        context: &Context,
+        logged: &Logged,
+        margin: usize,
+    ) -> Result<Vec<String>, Failure> {
         if let Some(format) = &self.args.format {
             return Ok(vec![format.write(context, self.reader, &self.names, logged)?]);
         }
         if self.args.oneline {
-            return Ok(vec![render::line(context, self.reader, &self.names, logged)?]);
+            return Ok(vec![render::line(context, self.reader, &self.names, logged, margin)?]);
         }
         let id = context.output.paint(style::ID, self.reader.short(&logged.id)?);
         let decoration = render::decoration(context, &self.names, logged);
@@ -241,7 +247,7 @@ impl Printer<'_> {
         let more = said.clone().count().saturating_sub(max);
         lines.extend(said.take(max).map(|line| match self.args.patch {
             true => format!("    {line}"),
-            false => format!("    {}", render::clipped(line, 75)),
+            false => format!("    {}", shown::clipped(line, shown::COLUMNS - 4)),
         }));
         if more > 0 {
             lines.push(format!("    … {more} more line{}", if more == 1 { "" } else { "s" }));

@@ -49,7 +49,7 @@ pub(super) fn list(context: &mut Context, reader: &Reader, ids: &[Id]) -> Result
             if context.output.json {
                 context.output.fields(render::fields(&names, &logged))?;
             } else {
-                let line = render::line(context, reader, &names, &logged)?;
+                let line = render::line(context, reader, &names, &logged, 0)?;
                 context.output.item(line)?;
             }
         } else if context.output.json {

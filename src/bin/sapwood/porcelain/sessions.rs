@@ -11,14 +11,11 @@ use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output::{self, SHAPE_VERSION};
-use crate::render;
+use crate::shown;
 use crate::style;
 
 /// How many objects must have been read for it to be worth remembering what they said.
 const WORTH_KEEPING: u64 = 500;
-
-/// How wide a line is.
-const COLUMNS: usize = 80;
 
 /// How wide the column of ids is.
 const SID_WIDTH: usize = 12;
@@ -124,19 +121,21 @@ fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str, width: u
     let output = &context.output;
     let mark = if view.current.as_ref() == Some(&info.meta.sid) { "*" } else { " " };
     let age = age(view.now, info.updated);
-    let branch = render::clipped(info.branch.as_deref().unwrap_or("-"), 10);
+    let branch = shown::clipped(info.branch.as_deref().unwrap_or("-"), 10);
+    let branch = shown::padded(&branch, 10);
     let cost = info.summary.cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
-    let facts = format!(" {age:>4} {branch:<10} {:>6} {cost:>8}", info.summary.messages);
+    let facts = format!(" {age:>4} {branch} {:>6} {cost:>8}", info.summary.messages);
     let name = match (&info.meta.name, info.summary.words.as_str()) {
         (Some(name), "") => name.clone(),
         (Some(name), words) => format!("{name}: {words}"),
         (None, words) => words.to_owned(),
     };
     let sid = &info.meta.sid;
-    let first = lead.chars().count() + sid.chars().count();
-    let used = 2 + first.max(width) + facts.chars().count() + 2;
-    let name = render::clipped(&name, COLUMNS.saturating_sub(used).max(12));
+    let first = shown::width(lead) + shown::width(sid);
     let padding = " ".repeat(width.saturating_sub(first));
+    let used = format!("{mark} {lead}{sid}{padding}{facts}  ");
+    let left = shown::COLUMNS.saturating_sub(shown::width(&used));
+    let name = shown::clipped(&name, left.max(12));
     let sid = output.paint(style::ID, sid);
     let text = format!("{mark} {lead}{sid}{padding}{facts}  {name}");
     text.trim_end().to_owned()

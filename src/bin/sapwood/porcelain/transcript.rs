@@ -157,12 +157,15 @@ fn print_entry(context: &mut Context, reader: &Reader, turn: u64, id: Id) -> Res
         entry.body.get(key).or(metadata).cloned().unwrap_or(Value::Null)
     };
     if !context.output.json {
-        let id = context.output.paint(style::ID, reader.short(&id)?);
+        let id = reader.short(&id)?;
         let who = match said("self") {
             Value::Text(name) => format!("[{}] ", shown::line(&name)),
             _ => String::new(),
         };
-        let summary = render::summary(&logged.words);
+        let used = format!("{turn:>5} {id} {who}");
+        let left = shown::COLUMNS.saturating_sub(shown::width(&used));
+        let summary = render::summary(&logged.words, left);
+        let id = context.output.paint(style::ID, id);
         return context.output.item(format_args!("{turn:>5} {id} {who}{summary}"));
     }
     let mut record = vec![("turn", output::count(turn)), ("phase", said("phase"))];
@@ -190,9 +193,13 @@ fn print_event(
         repo::restored(&*reader.snapshot, &mut event.body)?;
     }
     if !context.output.json {
-        let id = context.output.paint(style::ID, reader.short(&id)?);
-        let fields = render::clipped(&fields(&event.body), 60);
-        let label = context.output.paint(style::HINT, shown::line(&event.label));
+        let id = reader.short(&id)?;
+        let label = shown::line(&event.label);
+        let used = format!("{turn:>5} {id} {label} ");
+        let left = shown::COLUMNS.saturating_sub(shown::width(&used));
+        let fields = shown::clipped(&fields(&event.body), left);
+        let id = context.output.paint(style::ID, id);
+        let label = context.output.paint(style::HINT, label);
         let line = format!("{turn:>5} {id} {label} {fields}");
         return context.output.item(line.trim_end());
     }

@@ -3,7 +3,7 @@
 mod sessions;
 
 use sapwood::codec::{Value, json};
-use sapwood::ops::{self, Logged, TreeNode};
+use sapwood::ops::{self, Logged, Tree, TreeNode};
 
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
@@ -51,6 +51,10 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let children = |place: usize| tree.nodes[place].children.as_slice();
     let shape = Shape { roots: tree.roots(), children: &children, stacks: true };
     context.output.page();
+    if context.output.json && args.full {
+        print_lines(context, &reader, &names, &tree)?;
+        return Ok(Answer::Yes);
+    }
     if context.output.json {
         let node = |place: usize| node_value(&reader, &names, &tree.nodes[place]);
         print_json(context, &shape, &node)?;
@@ -60,8 +64,9 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let name = meta.name.map_or(String::new(), |name| format!(" {}", shown::line(&name)));
     let session = context.output.paint(style::REF, &session);
     context.output.item(format_args!("{session}{name}"))?;
-    let lines =
-        |context: &Context, place: usize| node_lines(context, &reader, &names, &tree.nodes[place]);
+    let lines = |context: &Context, place: usize, margin: usize| {
+        node_lines(context, &reader, &names, &tree.nodes[place], margin)
+    };
     draw(context, &shape, &lines)?;
     Ok(Answer::Yes)
 }
@@ -74,8 +79,8 @@ struct Shape<'a> {
     stacks: bool,
 }
 
-/// What writes a place of a tree, a line or more.
-type Lines<'a> = &'a dyn Fn(&Context, usize) -> Result<Vec<String>, Failure>;
+/// What writes a place of a tree, a line or more, behind so many columns.
+type Lines<'a> = &'a dyn Fn(&Context, usize, usize) -> Result<Vec<String>, Failure>;
 
 /// Draws a tree of any depth.
 fn draw(context: &mut Context, shape: &Shape<'_>, lines: Lines<'_>) -> Result<(), Failure> {
@@ -92,12 +97,31 @@ fn draw(context: &mut Context, shape: &Shape<'_>, lines: Lines<'_>) -> Result<()
     };
     push(&mut open, &shape.roots, "", !shape.stacks || shape.roots.len() == 1);
     while let Some((place, mut first, rest)) = open.pop() {
-        for line in lines(context, place)? {
+        for line in lines(context, place, shown::width(&first))? {
             context.output.item(format!("{first}{line}").trim_end())?;
             first.clone_from(&rest);
         }
         let children = (shape.children)(place);
         push(&mut open, children, &rest, shape.stacks && children.len() == 1);
+    }
+    Ok(())
+}
+
+/// Prints every entry of a tree on a line, parents first.
+fn print_lines(
+    context: &mut Context,
+    reader: &Reader,
+    names: &Names,
+    tree: &Tree,
+) -> Result<(), Failure> {
+    let mut open = tree.roots();
+    open.reverse();
+    while let Some(place) = open.pop() {
+        let node = &tree.nodes[place];
+        let mut fields = render::fields(names, &Logged::read(&*reader.snapshot, node.id)?);
+        fields.extend(about(node));
+        context.output.fields(fields)?;
+        open.extend(node.children.iter().rev());
     }
     Ok(())
 }
@@ -142,6 +166,7 @@ fn node_lines(
     reader: &Reader,
     names: &Names,
     node: &TreeNode,
+    margin: usize,
 ) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     if node.skipped > 0 {
@@ -149,16 +174,23 @@ fn node_lines(
         lines.push(format!("… {} {entries}", node.skipped));
     }
     let logged = Logged::read(&*reader.snapshot, node.id)?;
-    lines.push(render::line(context, reader, names, &logged)?);
+    lines.push(render::line(context, reader, names, &logged, margin)?);
     Ok(lines)
 }
 
 fn node_value(reader: &Reader, names: &Names, node: &TreeNode) -> Result<Value, Failure> {
     let logged = Logged::read(&*reader.snapshot, node.id)?;
     let mut fields = vec![("entry", output::object(render::fields(names, &logged)))];
-    fields.extend(node.labels.first().map(|label| ("label", Value::from(label.as_str()))));
+    fields.extend(about(node));
+    Ok(output::object(fields))
+}
+
+/// Gives what a tree says of an entry.
+fn about(node: &TreeNode) -> Vec<(&'static str, Value)> {
+    let label = node.labels.first().map(|label| ("label", Value::from(label.as_str())));
+    let mut fields: Vec<(&'static str, Value)> = label.into_iter().collect();
     fields.push(("depth", output::count(node.depth)));
     fields.push(("skipped", output::count(node.skipped)));
     fields.push(("active", node.is_active.into()));
-    Ok(output::object(fields))
+    fields
 }

@@ -13,12 +13,13 @@ use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::porcelain::session::branch_point;
 use crate::render;
+use crate::shown;
 use crate::style;
 use crate::target::{Within, WriteTo};
 use crate::with::{Feed, Setting};
 
-/// How many characters of a message a listing shows.
-const WORDS_SHOWN: usize = 40;
+/// How much of a message a listing shows.
+const WORDS_COLUMNS: usize = 41;
 
 /// How to branch off.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -153,9 +154,6 @@ pub(super) fn list_siblings(
 fn words(opened: &Opened, id: &sapwood::Id) -> Result<String, Failure> {
     let entry = restored_entry(&*opened.repo.snapshot()?, id)?;
     let text = Message::read(&entry.label, &entry.body).map(|message| message.text());
-    let text = text.unwrap_or(entry.label).replace(char::is_control, " ");
-    Ok(match text.char_indices().nth(WORDS_SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    })
+    let text = text.unwrap_or(entry.label);
+    Ok(shown::clipped(&text, WORDS_COLUMNS))
 }

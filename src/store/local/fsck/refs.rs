@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::disk;
 use crate::error::{Error, Result};
+use crate::store::local::layout;
 use crate::store::local::manifest::{FileRecord, Manifest};
 use crate::store::local::mirror::Mirrors;
 use crate::store::local::oplog::OperationLog;
@@ -202,7 +202,7 @@ impl Check<'_> {
     pub(super) fn is_left_over(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let top = path.parent() == Some(&*self.layout.refs_dir());
-        is_aside(&name) || (top && name.starts_with("packed-"))
+        layout::is_aside(&name) || (top && name.starts_with("packed-"))
     }
 
     /// Lists the files below a directory of `refs/`.
@@ -252,14 +252,6 @@ impl Check<'_> {
             }
         }
     }
-}
-
-/// Says whether a name is one that [`disk::aside`] gives. A branch may be called `a.tmp`.
-fn is_aside(name: &str) -> bool {
-    let random = name.strip_suffix(disk::ASIDE_SUFFIX).and_then(|name| name.rsplit_once('.'));
-    random.is_some_and(|(_, random)| {
-        random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
 }
 
 fn is_endless(refs: &BTreeMap<RefName, RefValue>, name: &RefName) -> bool {

@@ -23,7 +23,7 @@ pub(super) fn print(context: &mut Context, reader: &Reader) -> Result<Answer, Fa
     if context.output.json {
         print_json(context, &shape, &|place| value(reader, &nodes[place]))?;
     } else {
-        draw(context, &shape, &|context, place| line(context, reader, &nodes[place]))?;
+        draw(context, &shape, &|context, place, _| line(context, reader, &nodes[place]))?;
     }
     Ok(Answer::Yes)
 }
