@@ -131,9 +131,9 @@ fn sort(graph: &HashMap<Id, Topology>, starts: &[Id]) -> Result<Vec<Id>> {
 /// Collects what is reached and not hidden, down to the one object in which all of it comes
 /// together; that is given apart, and is not in the graph.
 ///
-/// The deepest come first. So when a single object is open, every root is still ahead, and what was
-/// collected leads there by first parents: all of it descends from that object. Where something is
-/// hidden, paths may end earlier, and everything is collected.
+/// The deepest come first. So when a single object is open and no root was met, what was collected
+/// leads there by first parents: all of it descends from that object. Where something is hidden, or
+/// a path has ended, there may be no such object, and everything is collected.
 fn collect(
     snapshot: &dyn Snapshot,
     starts: &[Id],
@@ -143,6 +143,7 @@ fn collect(
     let mut found: HashMap<Id, Topology> = HashMap::new();
     let mut open: BinaryHeap<(u64, Id)> = BinaryHeap::new();
     let mut fresh = starts.to_vec();
+    let mut has_root = false;
     loop {
         for id in fresh.drain(..) {
             if !hidden.contains(&id) && !graph.contains_key(&id) && !found.contains_key(&id) {
@@ -151,13 +152,14 @@ fn collect(
                 found.insert(id, topology);
             }
         }
-        if hidden.is_empty() && open.len() == 1 {
+        if hidden.is_empty() && open.len() == 1 && !has_root {
             return Ok((graph, open.pop().map(|(_, id)| id)));
         }
         let Some((_, id)) = open.pop() else {
             return Ok((graph, None));
         };
         let topology = found.remove(&id).expect("what is open was found");
+        has_root |= topology.parents.is_empty();
         fresh.extend(&topology.parents);
         graph.insert(id, topology);
     }

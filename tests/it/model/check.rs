@@ -261,10 +261,8 @@ impl Desk {
         assert_eq!(open, expected, "the unanswered calls");
         let mut removed = ops::removed_sessions(snapshot).unwrap();
         removed.sort();
-        let gone = world.removed.iter().map(|(number, session)| match number {
-            1 => session.sid.clone(),
-            number => format!("{}~{number}", session.sid),
-        });
+        let gone = world.removed.iter();
+        let gone = gone.map(|(number, session)| format!("{}/{number}", session.sid));
         let mut gone: Vec<String> = gone.collect();
         gone.sort();
         assert_eq!(removed, gone, "the removed sessions");

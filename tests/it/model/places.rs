@@ -208,7 +208,12 @@ impl World {
         }
         let to = match (branch, goal) {
             (Some(branch), _) => branch,
-            (None, Goal::New(name, _)) => {
+            (None, Goal::New(name, rev)) => {
+                // A branch made at the end that is left begins after what was learned there.
+                let entry = match rev {
+                    None | Some(Rev::Name(_)) => self.origin(place, rev.as_ref())?.0,
+                    Some(_) => entry,
+                };
                 if self.sessions[place].has_branch(name) {
                     return Err(Why::Exists);
                 }

@@ -178,13 +178,11 @@ impl World {
         Ok(())
     }
 
-    /// Keeps a removed session under the first number that is free.
+    /// Keeps a removed session under the number after the last.
     pub(super) fn put_away(&mut self, session: Session) {
-        let taken = |number: u64| {
-            self.removed.iter().any(|(known, other)| *known == number && other.sid == session.sid)
-        };
-        let number = (1..).find(|number| !taken(*number)).unwrap();
-        self.removed.push((number, session));
+        let same = self.removed.iter().filter(|(_, other)| other.sid == session.sid);
+        let last = same.map(|(number, _)| *number).max().unwrap_or(0);
+        self.removed.push((last + 1, session));
     }
 
     fn bring_back(&mut self, sid: &str, record: &Record, way: Way) -> Outcome {

@@ -89,7 +89,7 @@ impl Desk {
                 let pick = picker.pick(removed.len() + 1);
                 let found = removed.get(pick).map(|(number, gone)| (*number, gone.sid.clone()));
                 let (number, sid) = found.unwrap_or((1, sid));
-                let name = if number == 1 { sid.clone() } else { format!("{sid}~{number}") };
+                let name = format!("{sid}/{number}");
                 let outcome = ops::restore_session(repo, &name, &operation);
                 let model = self.world.operate(actor, |world| world.restore_session(&sid, number));
                 agree(&outcome, &model, &what);

@@ -193,6 +193,10 @@ fn print_event(
         repo::restored(&*reader.snapshot, &mut event.body)?;
     }
     if !context.output.json {
+        if let Value::Map(pairs) = &mut event.body {
+            // What a switch learned and where it left are links; `show` has them.
+            pairs.retain(|(key, _)| !["node", "left"].contains(&key.as_str()));
+        }
         let id = reader.short(&id)?;
         let label = shown::line(&event.label);
         let used = format!("{turn:>5} {id} {label} ");
