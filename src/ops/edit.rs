@@ -49,6 +49,8 @@ fn edited(body: Value, text: &str) -> Value {
     for (key, value) in pairs {
         let value = match (key.as_str(), value) {
             (key, _) if OWN_KEYS.contains(&key) => continue,
+            // What was picked from elsewhere is not what is said now.
+            ("origin", Value::Link(_)) => continue,
             ("message", inner @ Value::Map(_)) => {
                 is_said = true;
                 edited(inner, text)
@@ -125,5 +127,11 @@ mod tests {
             let body = json::parse(old.as_bytes()).unwrap();
             assert_eq!(json::to_string(&edited(body, "new")), expected);
         }
+    }
+    #[test]
+    fn what_is_edited_was_not_picked() {
+        let origin = Value::Link(crate::id::Id::of(crate::id::Kind::Entry, b"x"));
+        let body = Value::map([("content", Value::from("old")), ("origin", origin)]);
+        assert_eq!(edited(body, "new"), Value::map([("content", Value::from("new"))]));
     }
 }

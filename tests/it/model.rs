@@ -68,7 +68,7 @@ fn runner(cases: u32) -> TestRunner {
 
 #[test]
 fn the_program_does_what_the_model_does() {
-    let (cases, count) = if long() { (4000, 80) } else { (64, 40) };
+    let (cases, count) = if long() { (2000, 80) } else { (64, 40) };
     let checked = runner(cases).run(&steps(count), |steps| {
         run(&mut Desk::new(Repo::in_memory()), &steps, &mut |_, _| {});
         Ok(())

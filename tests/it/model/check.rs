@@ -105,6 +105,8 @@ impl Desk {
         let parents: Vec<usize> = found.parents.iter().map(|parent| self.places[parent]).collect();
         assert_eq!(parents, expected.parents, "the parents of {expected:?}");
         assert_eq!(found.time, expected.time, "the time of {expected:?}");
+        let origin = found.body.get("origin").and_then(Value::as_link);
+        assert_eq!(origin.map(|origin| self.places[&origin]), expected.origin, "{expected:?}");
         let words = words(&found.label, &found.body);
         assert_eq!(words, self.expected_words(&expected.said), "{expected:?}");
         self.ids.push(id);

@@ -263,7 +263,7 @@ impl World {
         picked_to: Option<Option<usize>>,
         copies: &mut BTreeMap<usize, usize>,
     ) {
-        let Entry { mut said, parents, time, .. } = self.entries[original].clone();
+        let Entry { mut said, parents, time, origin } = self.entries[original].clone();
         let relinked = |link: usize| copies.get(&link).copied().unwrap_or(link);
         let end = self.sessions[spot.session].head(&spot.branch);
         match &mut said {
@@ -295,7 +295,7 @@ impl World {
         }
         let others: Vec<usize> = parents.iter().skip(1).map(|parent| relinked(*parent)).collect();
         let parents = end.into_iter().chain(others).collect();
-        let origin = picked_to.map(|_| original);
+        let origin = picked_to.map(|_| original).or(origin.map(relinked));
         let copy =
             self.say_entry(spot.session, &spot.branch, Entry { said, parents, time, origin });
         copies.insert(original, copy);
