@@ -110,6 +110,19 @@ pub enum Error {
         candidates: Vec<Id>,
     },
 
+    /// A name or the begin of an id that several sessions have.
+    #[error("'{}' is ambiguous: {count} sessions {how}", name.escape_debug())]
+    AmbiguousSession {
+        /// What was asked for.
+        name: String,
+        /// How many there are.
+        count: usize,
+        /// What they share with it.
+        how: &'static str,
+        /// Some of them, by their ids.
+        candidates: Vec<String>,
+    },
+
     /// A name that cannot be one.
     #[error("'{}' is not a valid {what}: {why}", name.escape_debug())]
     InvalidName {

@@ -18,6 +18,7 @@ mod context;
 mod draft;
 mod forest;
 mod message;
+mod name;
 mod pin;
 mod remember;
 mod run;
@@ -39,6 +40,7 @@ pub use context::{
 pub use draft::Draft;
 pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
+pub(crate) use name::check_name;
 pub use pin::{Pin, find_pin, pin};
 pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_of, remember};
 pub(crate) use remember::{known, recall, remember_node};

@@ -125,6 +125,7 @@ pub fn rename_branch(
     to: &str,
     operation: &Operation,
 ) -> Result<Option<Id>> {
+    session::check_name("branch", to)?;
     let session = target.session(&*repo.snapshot()?)?;
     let mut end = None;
     repo.commit(Durability::Full, &mut |snapshot| {

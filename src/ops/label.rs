@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::ops::Target;
 use crate::repo::{Place, Repo, resolve};
-use crate::session::Change;
+use crate::session::{Change, check_name};
 use crate::store::{Durability, Operation, RefValue};
 
 /// What to do with a label.
@@ -34,6 +34,9 @@ pub struct LabelOutcome {
 pub fn label(repo: &Repo, options: &LabelOptions, operation: &Operation) -> Result<LabelOutcome> {
     let session = options.target.session(&*repo.snapshot()?)?;
     let place = Place::in_session(session.as_str());
+    if options.at.is_some() {
+        check_name("label", &options.name)?;
+    }
     let rest = format!("labels/{}", options.name);
     let mut outcome = None;
     repo.commit(Durability::Full, &mut |snapshot| {

@@ -52,26 +52,16 @@ impl Target {
 
     /// Finds session, branch and parent.
     ///
-    /// A parent without a branch is the end of some branch, or begins a new one beside the active.
+    /// Whatever the parent, the branch is the one that is given, else the active one.
     pub fn find(&self, snapshot: &dyn Snapshot) -> Result<Spot> {
         let session = self.session(snapshot)?;
         let view = View::of(snapshot, &session)?;
         let place = Place::in_session(session.as_str());
         let parent = self.parent.as_deref().map(|text| resolve(snapshot, &place, text));
         let parent = parent.transpose()?;
-        let active = view.active()?.unwrap_or_else(|| FIRST_BRANCH.to_owned());
-        let branch = match (&self.branch, parent) {
-            (Some(branch), _) => branch.clone(),
-            (None, None) => active,
-            (None, Some(parent)) if view.branch(&active)? == Some(parent) => active,
-            (None, Some(parent)) => {
-                let branches = view.branches()?.into_iter();
-                let mut at_parent = branches.filter(|(_, end)| *end == parent);
-                match at_parent.next() {
-                    Some((name, _)) => name,
-                    None => view.free_branch(&active)?,
-                }
-            }
+        let branch = match &self.branch {
+            Some(branch) => branch.clone(),
+            None => view.active()?.unwrap_or_else(|| FIRST_BRANCH.to_owned()),
         };
         Ok(Spot { session, branch, parent })
     }

@@ -48,11 +48,7 @@ pub fn find_session(snapshot: &dyn Snapshot, text: &str) -> Result<String> {
     match found.len() {
         0 => Err(unknown("no session has this id or name".to_owned())),
         1 => Ok(found.remove(0)),
-        count => {
-            found.truncate(CANDIDATES_MAX);
-            let list = found.join(", ");
-            Err(unknown(format!("{count} sessions begin with it: {list}")))
-        }
+        count => Err(ambiguous(text, count, "begin with it", found)),
     }
 }
 
@@ -76,14 +72,13 @@ pub fn named_session(snapshot: &dyn Snapshot, text: &str) -> Result<Option<Strin
     }
     match found.len() {
         0 | 1 => Ok(found.pop()),
-        count => {
-            found.truncate(CANDIDATES_MAX);
-            Err(Error::RevisionUnknown {
-                revision: text.to_owned(),
-                why: format!("{count} sessions have this name: {}", found.join(", ")),
-            })
-        }
+        count => Err(ambiguous(text, count, "have this name", found)),
     }
+}
+
+fn ambiguous(text: &str, count: usize, how: &'static str, mut candidates: Vec<String>) -> Error {
+    candidates.truncate(CANDIDATES_MAX);
+    Error::AmbiguousSession { name: text.to_owned(), count, how, candidates }
 }
 
 /// Gives the active branch of a session: what its HEAD leads to, born or not.

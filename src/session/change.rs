@@ -16,6 +16,7 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{self, Entry, Event, NewObject, Object, Session};
+use crate::session::name::check_name;
 use crate::session::remember::{MEMORY_LABEL, shortcut_of};
 use crate::session::run::Transcript;
 use crate::session::view::{BranchRecord, View, free_name};
@@ -256,6 +257,7 @@ impl Change<'_> {
 
     /// Makes a branch, records it, and keeps what is known of it.
     pub fn create_branch(&mut self, name: &str, record: &BranchRecord) -> Result<()> {
+        check_name("branch", name)?;
         if let Some(found) = self.reference(&format!("heads/{name}"))? {
             return Err(Error::Exists {
                 what: "branch",

@@ -34,7 +34,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 24] = [
+const ERRORS: [(&str, Make, &[&str]); 25] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
@@ -45,6 +45,7 @@ const ERRORS: [(&str, Make, &[&str]); 24] = [
     ("RevisionUnknown", revision_unknown, &["unknown revision 'nothing'"]),
     ("RevisionMalformed", revision_malformed, &["'main@{x}' is not a revision", "a number"]),
     ("Ambiguous", ambiguous, &["is ambiguous: 2 objects or more"]),
+    ("AmbiguousSession", ambiguous_session, &["'s' is ambiguous: 2 sessions begin with it"]),
     ("InvalidName", invalid_name, &["'a\\nb' is not a valid ref name", "control"]),
     ("Dangling", dangling, &["would point to", "which is not in the store"]),
     ("RefConflict", ref_conflict, &["ref 'sessions/s/heads/main' is at", "expected nothing"]),
@@ -335,4 +336,12 @@ fn moved_on() -> Error {
 fn refused() -> Error {
     let repo = Repo::in_memory();
     sapwood::ops::Target::default().find(&*repo.snapshot().unwrap()).unwrap_err()
+}
+
+fn ambiguous_session() -> Error {
+    let repo = Repo::in_memory();
+    for session in ["s1", "s2"] {
+        sapwood::session::pin(&repo, Some(session), None, 0, "tester").unwrap();
+    }
+    sapwood::repo::find_session(&*repo.snapshot().unwrap(), "s").unwrap_err()
 }

@@ -173,6 +173,10 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
             REQUEST,
             "revisions look like main, main~3, main@{2}, s1:main, msg:5, HEAD or an id",
         ),
+        Error::AmbiguousSession { candidates, .. } => {
+            let hint = format!("name one by its id: {}", candidates.join(", "));
+            return ("ambiguous", REQUEST, Some(hint));
+        }
         Error::Ambiguous { candidates, .. } => return ambiguous(candidates),
         Error::InvalidName { .. } => ("invalid-name", REQUEST, ""),
         Error::Dangling { .. } => ("dangling", REQUEST, "store the object first"),

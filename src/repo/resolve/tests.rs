@@ -94,7 +94,7 @@ fn what_is_not_there_is_said() {
         ("main~18446744073709551615", "only 3 lie before"),
         ("main~18446744073709551616", "too large"),
         ("main..dev", "a range can't stand here"),
-        ("s:main", "2 sessions begin with it: s1, s2"),
+        ("s:main", "'s' is ambiguous: 2 sessions begin with it"),
         ("s3:main", "no session has this id or name"),
         ("s1:nothing", "no branch, label, ref or object"),
         ("msg:5", "there are 4 messages"),
@@ -111,8 +111,12 @@ fn what_is_not_there_is_said() {
     }
     for (text, why) in cases {
         let error = repo.resolve(text).unwrap_err();
-        let is_said =
-            matches!(error, Error::RevisionUnknown { .. } | Error::RevisionMalformed { .. });
+        let is_said = matches!(
+            error,
+            Error::RevisionUnknown { .. }
+                | Error::RevisionMalformed { .. }
+                | Error::AmbiguousSession { .. }
+        );
         assert!(is_said, "{text}: {error}");
         assert!(error.to_string().contains(why), "{text}: {error}");
     }

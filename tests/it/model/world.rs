@@ -228,17 +228,7 @@ impl World {
         let place = self.session(at)?;
         let session = &self.sessions[place];
         let parent = at.parent.as_ref().map(|rev| session.resolve(rev)).transpose()?;
-        let active = session.active();
-        let branch = match (&at.branch, parent) {
-            (Some(branch), _) => branch.clone(),
-            (None, None) => active,
-            (None, Some(parent)) if session.head(&active) == Some(parent) => active,
-            (None, Some(parent)) => {
-                let mut names = session.names("heads").into_iter();
-                let found = names.find(|name| session.head(name) == Some(parent));
-                found.unwrap_or_else(|| session.free(&active))
-            }
-        };
+        let branch = at.branch.clone().unwrap_or_else(|| session.active());
         Ok(Spot { session: place, branch, parent })
     }
 
