@@ -42,7 +42,7 @@ pub use forest::Forest;
 pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
 pub(crate) use name::check_name;
 pub use pin::{Pin, find_pin, pin};
-pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_of, remember};
+pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_near, memory_of, remember};
 pub(crate) use remember::{known, recall, remember_node};
 pub(crate) use run::Transcript;
 pub use settings::{Settings, Wanted, settings};

@@ -233,7 +233,7 @@ pub fn branches(snapshot: &dyn Snapshot, session: &str, leaves: bool) -> Result<
         found.push(BranchInfo {
             is_active: active.as_ref() == Some(&name),
             record: view.record(&name)?,
-            memory: session::memory_of(&view, &name)?,
+            memory: session::memory_near(&view, &name)?,
             name: Some(name),
             ..info(snapshot, end)?
         });

@@ -203,7 +203,7 @@ pub fn status(snapshot: &dyn Snapshot, place: &Place) -> Result<Status> {
     let Some(branch) = &status.branch else {
         return Ok(status);
     };
-    status.memory = session::memory_of(&view, branch)?;
+    status.memory = session::memory_near(&view, branch)?;
     status.end = view.branch(branch)?;
     if let Some(end) = status.end {
         let topology = snapshot.topology(&end)?.ok_or(Error::ObjectMissing { id: end })?;

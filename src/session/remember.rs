@@ -21,9 +21,16 @@ use crate::walk;
 /// The type of the entries that put a node on the path.
 pub const MEMORY_LABEL: &str = "memory";
 
+/// How many entries back a list of branches looks for memory: lists shall not walk whole paths.
+const NEAR: usize = 512;
+
 /// Gives the node that is known at an entry: the nearest up its path.
 pub fn memory_at(snapshot: &dyn Snapshot, entry: Id) -> Result<Option<Id>> {
-    for id in walk::path(snapshot, entry) {
+    memory_within(snapshot, entry, usize::MAX)
+}
+
+fn memory_within(snapshot: &dyn Snapshot, entry: Id, steps: usize) -> Result<Option<Id>> {
+    for id in walk::path(snapshot, entry).take(steps) {
         let id = id?;
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         if &*topology.label == MEMORY_LABEL
@@ -40,6 +47,15 @@ pub fn memory_of(view: &View<'_>, branch: &str) -> Result<Option<Id>> {
     match (view.target(&format!("memory/{branch}"))?, view.branch(branch)?) {
         (Some(node), Some(_)) => Ok(Some(node)),
         (_, Some(end)) => memory_at(view.snapshot, end),
+        (_, None) => Ok(None),
+    }
+}
+
+/// Gives the node that is known at the end of a branch, if it has a shortcut or stands near.
+pub fn memory_near(view: &View<'_>, branch: &str) -> Result<Option<Id>> {
+    match (view.target(&format!("memory/{branch}"))?, view.branch(branch)?) {
+        (Some(node), Some(_)) => Ok(Some(node)),
+        (_, Some(end)) => memory_within(view.snapshot, end, NEAR),
         (_, None) => Ok(None),
     }
 }

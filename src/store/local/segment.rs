@@ -19,6 +19,8 @@
 
 mod window;
 
+mod survivors;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,9 +30,7 @@ use crate::disk::{Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::store::local::durable::Position;
-use crate::store::local::group::{
-    ALIGNMENT, CLOSE_BYTES, Head, NewGroup, PREFIX_BYTES, Place, Prefix, Salt,
-};
+use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, PREFIX_BYTES, Place, Prefix, Salt};
 use crate::store::local::manifest::Closed;
 use crate::store::{Operation, RefMove, RefName, RefValue};
 use window::Window;
@@ -38,8 +38,7 @@ use window::Window;
 pub(crate) const HEADER_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"SAPWJRNL";
 const VERSION: u32 = 1;
-/// How far behind the end survivors are looked for.
-const SURVIVORS_BYTES_MAX: u64 = 64 << 20;
+
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A journal segment.
@@ -273,25 +272,6 @@ impl Segment {
             }
         }
         Ok(Tail::Closed)
-    }
-
-    /// Finds the largest `synced` of the groups that survived behind the end, whole in their heads.
-    pub(crate) fn claim_of_survivors(&self) -> Result<u64> {
-        let end = self.table().end;
-        let mut rest = vec![0; self.bytes.saturating_sub(end).min(SURVIVORS_BYTES_MAX) as usize];
-        let count =
-            self.file.read_full_at(&mut rest, end).map_err(Error::io("read", &self.path))?;
-        rest.truncate(count);
-        let mut claim = 0;
-        for start in (0..rest.len()).step_by(ALIGNMENT as usize) {
-            let offset = end + start as u64;
-            if let Some(prefix) = Prefix::read(&rest[start..], offset, self.bytes)
-                && prefix.head(&rest[start..], &self.salt).is_some()
-            {
-                claim = claim.max(prefix.synced);
-            }
-        }
-        Ok(claim)
     }
 
     /// Appends a group with one write. The caller holds the writer lock and has read on to the end.
