@@ -124,6 +124,7 @@ impl World {
             }
         };
         let left = Some(left).filter(|left| *left != usize::MAX);
+        self.check_answered(Some(end), force)?;
         self.check_answered(left, force)?;
         let session = &mut self.sessions[spot.session];
         session.set(&format!("heads/{}", spot.branch), left.map(Cell::Entry));
@@ -304,6 +305,12 @@ impl World {
 
 /// What `edit`, `retry` and `reconfigure` would do.
 impl World {
+    /// Both the end of the branch and where the new one begins must be answered.
+    fn check_cuts(&self, from: &Spot, at: Option<usize>, force: bool) -> Outcome {
+        self.check_answered(self.sessions[from.session].head(&from.branch), force)?;
+        self.check_answered(at, force)
+    }
+
     pub(super) fn edit(
         &self,
         at: &Where,
@@ -322,7 +329,7 @@ impl World {
             _ => return Err(Why::Refused),
         };
         let at = entry.parents.first().copied();
-        self.check_answered(at, force)?;
+        self.check_cuts(&from, at, force)?;
         let (reason, stem) = ("message_edit", "edit".to_owned());
         Ok(Variation { from, at, said: Some(said), reason, stem })
     }
@@ -334,7 +341,7 @@ impl World {
             Said::User(_) => entry,
             _ => *self.entries[entry].parents.first().ok_or(Why::Refused)?,
         };
-        self.check_answered(Some(at), force)?;
+        self.check_cuts(&from, Some(at), force)?;
         let stem = "retry".to_owned();
         Ok(Variation { from, at: Some(at), said: None, reason: "retry", stem })
     }
