@@ -77,6 +77,7 @@ impl World {
             (Begin::At(_), None) => return Err(Why::Unknown),
         };
         let is_begun = matches!(begin, Begin::At(_));
+        self.check_answered(origin.filter(|_| is_begun), false)?;
         let place = self.begin(sid, "main", origin.filter(|_| is_begun));
         let parent = parent.filter(|_| !matches!(begin, Begin::Empty));
         let parent = parent.map(|parent| (self.sessions[parent].sid.clone(), origin));
