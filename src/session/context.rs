@@ -97,6 +97,12 @@ pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result
     Ok(context)
 }
 
+/// Gives how a compaction names the first entry that it keeps, if it keeps any.
+pub fn first_kept(compaction: &Value) -> Option<&Value> {
+    let named = FIRST_KEPT_KEYS.iter().find_map(|key| compaction.get(key));
+    named.filter(|named| !named.is_null())
+}
+
 /// Gives what a compaction behind a path names as the first entry that it keeps, if the path has no
 /// such entry.
 pub fn lost_by(
@@ -229,7 +235,7 @@ impl<'a> Reader<'a> {
     }
 
     fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
-        Ok(match FIRST_KEPT_KEYS.iter().find_map(|key| body.get(key)) {
+        Ok(match first_kept(body) {
             Some(Value::Link(id)) => self.kept_at(id)?,
             Some(Value::Text(text)) => {
                 let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();

@@ -234,7 +234,9 @@ impl World {
         session.set(&format!("heads/{}", spot.branch), Some(Cell::Entry(base)));
         session.happened("rebase", Some(base));
         let mut copies = BTreeMap::new();
-        own.into_iter().for_each(|entry| self.copy(&spot, entry, None, &mut copies));
+        own.into_iter().for_each(|entry| {
+            self.copy(&spot, entry, (Some(base), false), &mut copies);
+        });
         Ok(())
     }
 
@@ -249,19 +251,19 @@ impl World {
             if end.is_some_and(|end| self.is_ancestor(entry, end)) {
                 return Err(Why::Refused);
             }
-            self.copy(&spot, entry, Some(end), &mut copies);
+            self.copy(&spot, entry, (end, true), &mut copies);
         }
         self.sessions[spot.session].noted("cherry_pick");
         Ok(())
     }
 
-    /// Copies an entry to the end of a branch. `picked_to` is where the branch ended, if the copy
-    /// names its origin.
+    /// Copies an entry to the end of a branch. Told are where the branch ended before, and whether
+    /// the copy names its origin.
     fn copy(
         &mut self,
         spot: &Spot,
         original: usize,
-        picked_to: Option<Option<usize>>,
+        (base, is_picked): (Option<usize>, bool),
         copies: &mut BTreeMap<usize, usize>,
     ) {
         let Entry { mut said, parents, time, .. } = self.entries[original].clone();
@@ -270,13 +272,10 @@ impl World {
         match &mut said {
             Said::Summary { from, .. } => *from = relinked(*from),
             Said::Compaction { kept, .. } => {
-                *kept = kept.map(relinked);
-                if let (Some(first), Some(before)) = (*kept, picked_to) {
-                    let is_there = self.path(before).contains(&first);
-                    if !is_there && !copies.values().any(|copy| *copy == first) {
-                        let own = before.map(|end| self.since(end, self.fork_point(original, end)));
-                        *kept = own.and_then(|own| own.first().copied());
-                    }
+                let point = base.and_then(|base| self.fork_point(original, base));
+                if !kept.is_some_and(|kept| self.path(point).contains(&kept)) {
+                    let own = base.and_then(|base| self.since(base, point).first().copied());
+                    *kept = own.or_else(|| copies.get(&(*kept)?).copied());
                 }
             }
             Said::Memory(node) => {
@@ -296,7 +295,7 @@ impl World {
         }
         let others: Vec<usize> = parents.iter().skip(1).map(|parent| relinked(*parent)).collect();
         let parents = end.into_iter().chain(others).collect();
-        let origin = picked_to.map(|_| original);
+        let origin = is_picked.then_some(original);
         let copy =
             self.say_entry(spot.session, &spot.branch, Entry { said, parents, time, origin });
         copies.insert(original, copy);
