@@ -59,7 +59,13 @@ impl<'a> Copier<'a> {
         let raw = original.raw.filter(|_| body == original.body);
         let others = original.parents.iter().skip(1);
         let others = others.map(|parent| *self.copies.get(parent).unwrap_or(parent));
-        let parents = change.branch(self.branch)?.into_iter().chain(others).collect();
+        let mut parents: Vec<Id> = change.branch(self.branch)?.into_iter().collect();
+        for other in others {
+            // What was merged in may be what the copy follows.
+            if !parents.contains(&other) {
+                parents.push(other);
+            }
+        }
         let entry = Entry { label: original.label, time: original.time, parents, body, raw };
         let copy = change.append_entry(self.branch, entry)?;
         if let Some(node) = node {

@@ -250,3 +250,20 @@ fn a_rebased_compaction_keeps_what_only_the_base_has() {
         assert_eq!((told.join("/").as_str(), context.lost), (expected, None));
     }
 }
+
+#[test]
+fn a_merge_picked_onto_what_it_merged_has_one_parent() {
+    let desk = forked();
+    let ours = desk.end("a").unwrap();
+    let entry = merged(&desk, "a", Some("both")).unwrap().entry;
+    let pick = |onto: &str| {
+        let picked =
+            cherry_pick(&desk.repo, &desk.on(onto), &[entry.to_string()], &desk.operation("pick"));
+        let copy = picked.unwrap().copies[0].1;
+        desk.repo.entry(&copy).unwrap().parents
+    };
+    desk.branch("b", Some("a~1"));
+    let before = desk.end("b").unwrap();
+    assert_eq!(pick("b"), [before, ours]);
+    assert_eq!(pick("a"), [ours]);
+}

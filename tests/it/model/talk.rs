@@ -294,6 +294,7 @@ impl World {
             _ => {}
         }
         let others: Vec<usize> = parents.iter().skip(1).map(|parent| relinked(*parent)).collect();
+        let others = others.into_iter().filter(|other| Some(*other) != end);
         let parents = end.into_iter().chain(others).collect();
         let origin = is_picked.then_some(original);
         let copy =
