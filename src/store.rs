@@ -137,6 +137,16 @@ pub trait Snapshot: Send + Sync {
         }
         Ok(path)
     }
+
+    /// Follows first parents as [`Snapshot::path`] does, and gives the label of each object too.
+    fn labels(&self, from: &Id, limit: usize) -> Result<Vec<(Id, Arc<str>)>> {
+        let path = self.path(from, limit)?.into_iter();
+        let labelled = path.map(|id| {
+            let topology = self.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+            Ok((id, topology.label))
+        });
+        labelled.collect()
+    }
 }
 
 /// An object as read: its kind and its content.

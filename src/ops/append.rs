@@ -117,12 +117,30 @@ pub fn append(
         if must_follow && end != ground.follows {
             return Err(conflict(session, branch, ground.follows, end));
         }
+        drafts.iter().try_for_each(|draft| check_kept(snapshot, draft, end))?;
         let is_plain = change.view().branch(branch)?.is_some();
         outcome.is_new_session = creates;
         outcome.entries = add(&mut change, branch, drafts, operation.time)?;
         change.finish((!is_plain).then(|| operation.clone()))
     })?;
     Ok(outcome)
+}
+
+/// Refuses a compaction that keeps what the branch has not: it would hide all there is.
+fn check_kept(snapshot: &dyn Snapshot, draft: &Draft, end: Option<Id>) -> Result<()> {
+    if draft.label != "compaction" {
+        return Ok(());
+    }
+    match session::lost_by(snapshot, &draft.body, end)? {
+        None => Ok(()),
+        Some(lost) => Err(Error::Refused {
+            why: format!(
+                "the first entry to keep, '{}', is not on the branch",
+                lost.escape_debug()
+            ),
+            hint: "give the full id of an entry on its path, as 'sapwood rev-list' prints it",
+        }),
+    }
 }
 
 /// Adds drafts to the end of a branch.

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::memory::{self, Known};
 use crate::object::{Entry, Fact, Node, Object};
-use crate::ops::part::{depth, fork_point, since};
+use crate::ops::part::{fork_point, since};
 use crate::repo::{read_entry, read_node};
 use crate::session::{self, Change, MEMORY_LABEL};
 use crate::store::{RefValue, Snapshot};
@@ -46,10 +46,10 @@ impl<'a> Copier<'a> {
         let original = read_entry(snapshot, &id)?;
         let mut body = original.body.clone();
         self.relink(&mut body);
+        if original.label == "compaction" {
+            self.keep_what_was_not_summed_up(snapshot, (id, &original.body), &mut body)?;
+        }
         if self.names_origin {
-            if original.label == "compaction" {
-                self.keep_what_was_not_summed_up(snapshot, id, &mut body)?;
-            }
             put(&mut body, ORIGIN, Value::Link(id));
         }
         let node = match original.label == MEMORY_LABEL {
@@ -59,7 +59,13 @@ impl<'a> Copier<'a> {
         let raw = original.raw.filter(|_| body == original.body);
         let others = original.parents.iter().skip(1);
         let others = others.map(|parent| *self.copies.get(parent).unwrap_or(parent));
-        let parents = change.branch(self.branch)?.into_iter().chain(others).collect();
+        let mut parents: Vec<Id> = change.branch(self.branch)?.into_iter().collect();
+        for other in others {
+            // What was merged in may be what the copy follows.
+            if !parents.contains(&other) {
+                parents.push(other);
+            }
+        }
         let entry = Entry { label: original.label, time: original.time, parents, body, raw };
         let copy = change.append_entry(self.branch, entry)?;
         if let Some(node) = node {
@@ -78,30 +84,34 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Lets a compaction keep what the branch has and the path it came from has not.
+    /// Lets a compaction keep what the branch has and the path it came from has not: its summary
+    /// does not speak of that.
     fn keep_what_was_not_summed_up(
         &self,
         snapshot: &dyn Snapshot,
-        original: Id,
+        (id, original): (Id, &Value),
         body: &mut Value,
     ) -> Result<()> {
-        let Some(kept) = body.get(FIRST_KEPT).and_then(Value::as_link) else {
-            return Ok(());
+        let (point, own) = match self.end {
+            Some(end) => {
+                let point = fork_point(snapshot, &[id, end])?;
+                (point, since(snapshot, end, point)?.first().copied())
+            }
+            None => (None, None),
         };
-        if self.copies.values().any(|copy| *copy == kept) {
+        let kept = session::first_kept(original);
+        if kept.is_some() && session::lost_by(snapshot, original, point)?.is_none() {
             return Ok(());
         }
-        let Some(end) = self.end else {
-            put(body, FIRST_KEPT, Value::Null);
-            return Ok(());
-        };
-        if depth(snapshot, kept)? <= depth(snapshot, end)?
-            && fork_point(snapshot, &[kept, end])? == Some(kept)
-        {
-            return Ok(());
+        let kept = kept.and_then(|kept| match kept {
+            Value::Text(text) => text.parse().ok(),
+            kept => kept.as_link(),
+        });
+        match (own, kept) {
+            (Some(own), _) => put(body, FIRST_KEPT, own.into()),
+            (None, Some(kept)) => put(body, FIRST_KEPT, self.copies.get(&kept).copied().into()),
+            (None, None) => {}
         }
-        let own = since(snapshot, end, fork_point(snapshot, &[original, end])?)?;
-        put(body, FIRST_KEPT, own.first().copied().into());
         Ok(())
     }
 

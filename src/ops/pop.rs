@@ -97,8 +97,9 @@ pub fn plan_pop(
         }
         None => before_last_question(snapshot, &seen)?,
     };
-    if let (Some(at), false) = (at, force) {
-        session::check_answered(snapshot, at)?;
+    if !force {
+        let mut cuts = std::iter::once(seen.end).chain(at);
+        cuts.try_for_each(|cut| session::check_answered(snapshot, cut))?;
     }
     let text = first_question(snapshot, &abandoned)?;
     Ok(Pop { seen, at, abandoned, text })

@@ -78,12 +78,14 @@ impl Variation {
         Ok((spot, entry))
     }
 
-    /// Refuses to begin between a tool call and its result.
+    /// Refuses to begin between a tool call and its result, and to leave a call without one.
     pub(super) fn check(&self, snapshot: &dyn Snapshot, force: bool) -> Result<()> {
-        match self.at {
-            Some(at) if !force => session::check_answered(snapshot, at),
-            _ => Ok(()),
+        if force {
+            return Ok(());
         }
+        let left = View::of(snapshot, &self.from.session)?.branch(&self.from.branch)?;
+        let other = self.at.filter(|at| left != Some(*at));
+        left.into_iter().chain(other).try_for_each(|at| session::check_answered(snapshot, at))
     }
 }
 

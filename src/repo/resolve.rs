@@ -225,12 +225,11 @@ impl<'a> Resolver<'a> {
 
     fn message(&self, text: &str, number: u64) -> Result<Id> {
         let head = self.target(text, &self.head()?)?;
-        let path: Result<Vec<Id>> = walk::path(self.snapshot, head).collect();
+        let depth = self.snapshot.depth(&head)?.ok_or(Error::ObjectMissing { id: head })?;
+        let limit = usize::try_from(depth).unwrap_or(usize::MAX).saturating_add(1);
         let mut count = 0;
-        for id in path?.into_iter().rev() {
-            let topology = self.snapshot.topology(&id)?;
-            let topology = topology.ok_or(Error::ObjectMissing { id })?;
-            count += u64::from(MESSAGE_LABELS.contains(&&*topology.label));
+        for (id, label) in self.snapshot.labels(&head, limit)?.into_iter().rev() {
+            count += u64::from(MESSAGE_LABELS.contains(&&*label));
             if count == number {
                 return Ok(id);
             }

@@ -30,6 +30,10 @@ use crate::walk;
 
 pub use tools::{before_calls, check_answered, unanswered};
 
+/// The fields in which a compaction names the first entry that it keeps.
+pub(super) const FIRST_KEPT_KEYS: [&str; 3] =
+    ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
+
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
@@ -91,6 +95,31 @@ pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result
     }
     context.dangling = tools::dangling(&context.messages);
     Ok(context)
+}
+
+/// Gives how a compaction names the first entry that it keeps, if it keeps any.
+pub fn first_kept(compaction: &Value) -> Option<&Value> {
+    let named = FIRST_KEPT_KEYS.iter().find_map(|key| compaction.get(key));
+    named.filter(|named| !named.is_null())
+}
+
+/// Gives what a compaction behind a path names as the first entry that it keeps, if the path has no
+/// such entry.
+pub fn lost_by(
+    snapshot: &dyn Snapshot,
+    compaction: &Value,
+    end: Option<Id>,
+) -> Result<Option<String>> {
+    let mut reader = Reader::new(snapshot);
+    let kept = reader.first_kept(compaction)?;
+    reader.compaction = Some(Compaction { summary: None, kept, newer: 0, lost: None });
+    for id in end.into_iter().flat_map(|end| walk::path(snapshot, end)) {
+        if reader.compaction.as_ref().is_none_or(|cut| cut.kept.is_none()) {
+            break;
+        }
+        reader.visit(id?)?;
+    }
+    Ok(reader.finish().lost)
 }
 
 /// Reads an entry with its long strings put back.
@@ -206,8 +235,7 @@ impl<'a> Reader<'a> {
     }
 
     fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
-        let keys = ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
-        Ok(match keys.iter().find_map(|key| body.get(key)) {
+        Ok(match first_kept(body) {
             Some(Value::Link(id)) => self.kept_at(id)?,
             Some(Value::Text(text)) => {
                 let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();

@@ -5,10 +5,14 @@
 
 use crate::codec::Value;
 use crate::error::{Error, Result};
+use crate::session::context::FIRST_KEPT_KEYS;
 use crate::session::message::Message;
 
 /// What an agent can have done.
 const ACTIONS: [&str; 4] = ["spawn", "complete", "fork", "branch"];
+
+/// The fields that set a model or how it is to work, and are texts.
+const SETTING_KEYS: [&str; 5] = ["model", "modelId", "provider", "thinking", "thinkingLevel"];
 
 /// An entry that is not written yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,18 +58,31 @@ impl Draft {
                 }
             }
             "branch_point" => self.demand_text("branchName"),
-            "config_change" => self.demand_any(&[
-                "model",
-                "provider",
-                "thinking",
-                "tools",
-                "environment",
-                "endpoint",
-                "environment_type",
-            ]),
-            "model_change" => self.demand_any(&["model", "modelId"]),
-            "thinking_level_change" => self.demand_any(&["thinking", "thinkingLevel"]),
-            "compaction" | "branch_summary" | "stack_summary" => self.demand_text("summary"),
+            "config_change" => {
+                self.allow_texts(&SETTING_KEYS)?;
+                self.demand_any(&[
+                    "model",
+                    "provider",
+                    "thinking",
+                    "tools",
+                    "environment",
+                    "endpoint",
+                    "environment_type",
+                ])
+            }
+            "model_change" => {
+                self.allow_texts(&SETTING_KEYS)?;
+                self.demand_any(&["model", "modelId"])
+            }
+            "thinking_level_change" => {
+                self.allow_texts(&SETTING_KEYS)?;
+                self.demand_any(&["thinking", "thinkingLevel"])
+            }
+            "compaction" => {
+                self.demand_text("summary")?;
+                self.allow_texts(&FIRST_KEPT_KEYS)
+            }
+            "branch_summary" | "stack_summary" | "merge" => self.demand_text("summary"),
             "memory" => Err(self.lacks("'sapwood memory commit' makes these".to_owned())),
             _ => Ok(()),
         }
@@ -76,6 +93,15 @@ impl Draft {
             Some(text) if !text.trim().is_empty() => Ok(()),
             _ => Err(self.lacks(format!("'{key}' must be a text"))),
         }
+    }
+
+    /// Lets these fields be missing, null, a link, or a text that is not empty.
+    fn allow_texts(&self, keys: &[&str]) -> Result<()> {
+        let given = |key: &&&str| {
+            let value = self.body.get(key);
+            value.is_some_and(|value| !value.is_null() && value.as_link().is_none())
+        };
+        keys.iter().filter(given).try_for_each(|key| self.demand_text(key))
     }
 
     fn demand_any(&self, keys: &[&str]) -> Result<()> {
@@ -117,6 +143,16 @@ mod tests {
             ("config_change", r#"{"colour":"blue"}"#, false),
             ("model_change", r#"{"modelId":"m"}"#, true),
             ("model_change", "{}", false),
+            ("model_change", r#"{"model":5}"#, false),
+            ("model_change", r#"{"model":"m","provider":["p"]}"#, false),
+            ("config_change", r#"{"model":{},"tools":[]}"#, false),
+            ("config_change", r#"{"model":null,"tools":[]}"#, true),
+            ("thinking_level_change", r#"{"thinking":true}"#, false),
+            ("merge", "{}", false),
+            ("merge", r#"{"summary":"s"}"#, true),
+            ("compaction", r#"{"summary":"s"}"#, true),
+            ("compaction", r#"{"summary":"s","firstKept":null}"#, true),
+            ("compaction", r#"{"summary":"s","firstKept":5}"#, false),
             ("thinking_level_change", r#"{"thinkingLevel":"high"}"#, true),
             ("thinking_level_change", r#"{"level":"high"}"#, false),
             ("custom", "{}", true),

@@ -118,6 +118,7 @@ fn snapshots_stay(store: &dyn Store) {
     assert_eq!(snapshot.kinds(&[entry]).unwrap(), [None]);
     assert!(snapshot.topology(&entry).unwrap().is_none());
     assert!(matches!(snapshot.path(&entry, 9), Err(Error::ObjectMissing { .. })));
+    assert!(matches!(snapshot.labels(&entry, 9), Err(Error::ObjectMissing { .. })));
 }
 
 fn prefixes(store: &dyn Store) {
@@ -167,6 +168,12 @@ fn paths_and_depths(store: &dyn Store) {
             expected.extend(main);
             expected.truncate(limit);
             assert_eq!(snapshot.path(id, limit).unwrap(), expected);
+            let labelled = snapshot.labels(id, limit).unwrap().into_iter();
+            let labelled = labelled.map(|(id, label)| {
+                assert_eq!(label, snapshot.topology(&id).unwrap().unwrap().label);
+                id
+            });
+            assert_eq!(labelled.collect::<Vec<_>>(), expected);
         }
     }
 }

@@ -56,6 +56,9 @@ fn a_path_is_read_in_order_and_as_far_as_wanted() {
             result.unwrap();
             assert_eq!(ids.len(), limit.min(MESSAGES));
             assert_eq!(ids, snapshot.path(&tip, limit).unwrap());
+            let labelled = snapshot.labels(&tip, limit).unwrap();
+            assert!(labelled.iter().all(|(_, label)| &**label == "message"));
+            assert!(labelled.iter().map(|(id, _)| id).eq(&ids));
         }
     }
 }

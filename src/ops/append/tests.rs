@@ -1,6 +1,7 @@
 //! Where entries go, and that they go there together.
 
 use super::*;
+use crate::codec::Value;
 use crate::ops;
 use crate::session::transcript;
 
@@ -32,7 +33,7 @@ fn operations(repo: &Repo) -> usize {
 #[test]
 fn what_is_not_there_is_created_with_the_entry_or_not_at_all() {
     let repo = Repo::in_memory();
-    let bad = Draft { body: crate::codec::Value::map::<&str>([]), ..Draft::message("user", "") };
+    let bad = Draft { body: Value::map::<&str>([]), ..Draft::message("user", "") };
     let ground = Ground::find(&*repo.snapshot().unwrap(), &Target::default()).unwrap();
     assert!(append(&repo, &ground, &[bad], false, &operation()).is_err());
     assert_eq!(repo.snapshot().unwrap().references("").unwrap(), []);
@@ -85,4 +86,39 @@ fn a_branch_made_before_the_first_word_begins_with_nothing() {
     let view = View::of(&*snapshot, &first.session).unwrap();
     assert_eq!(view.record("idea").unwrap().unwrap().parent.as_deref(), Some("main"));
     assert_eq!(view.free_branch("idea").unwrap(), "idea-2");
+}
+
+#[test]
+fn a_compaction_keeps_what_the_branch_has() {
+    let repo = Repo::in_memory();
+    let main = target(Some("s"), None, None);
+    let first = say(&repo, &main, "a").unwrap().entries[0];
+    let foreign = Value::map([("content", Value::from("b")), ("uuid", "u1".into())]);
+    let add = |target: &Target, label: &str, body: Value| {
+        let ground = Ground::find(&*repo.snapshot()?, target)?;
+        let draft = Draft { label: label.to_owned(), body, time: None };
+        append(&repo, &ground, &[draft], false, &operation())
+    };
+    add(&main, "message", foreign).unwrap();
+    let side = target(Some("s"), Some("side"), Some(&first.to_string()));
+    let other = say(&repo, &side, "c").unwrap().entries[0];
+    let (first, other) = (first.to_string(), other.to_string());
+    let cases = [
+        ("firstKept", first.as_str(), true),
+        ("firstKept", "u1", true),
+        ("firstKeptEntryUuid", "u1", true),
+        ("firstKept", "nope", false),
+        ("firstKeptEntryId", "nope", false),
+        ("firstKept", &other, false),
+        ("firstKept", &first[..12], false),
+    ];
+    for (key, kept, is_fine) in cases {
+        let body = Value::map([("summary", Value::from("s")), (key, kept.into())]);
+        let added = add(&main, "compaction", body);
+        assert_eq!(added.is_ok(), is_fine, "{key} {kept}");
+        assert!(matches!(added, Ok(_) | Err(Error::Refused { .. })));
+    }
+    let empty = target(Some("new"), None, None);
+    let body = Value::map([("summary", Value::from("s")), ("firstKept", "u1".into())]);
+    assert!(add(&empty, "compaction", body).is_err());
 }

@@ -80,7 +80,7 @@ fn a_rebase_copies_what_is_new_and_compactions_follow() {
     let snapshot = desk.repo.snapshot().unwrap();
     let shown = session::context(&*snapshot, None, outcome.now).unwrap().messages;
     let shown: Vec<_> = shown.iter().map(|shown| shown.message.text()).collect();
-    assert_eq!(shown, ["so far", "a2"]);
+    assert_eq!(shown, ["so far", "three", "a1", "a2"], "the summary does not speak of three");
     let view = View::of(&*snapshot, "s").unwrap();
     let node = session::memory_of(&view, "a").unwrap().unwrap();
     let fact = &desk.repo.node(&node).unwrap().facts[0];
@@ -224,4 +224,46 @@ fn a_rebased_memory_keeps_all_that_was_merged_into_it() {
     let facts = crate::memory::resolve(&*snapshot, known).unwrap();
     let keys: Vec<_> = facts.into_iter().filter_map(|fact| fact.key).collect();
     assert_eq!(keys, ["x", "y"]);
+}
+
+#[test]
+fn a_rebased_compaction_keeps_what_only_the_base_has() {
+    let cases = [
+        (None, "so far/three/a1/a2"),
+        (Some("a"), "so far/three/a1/a2"),
+        (Some("a~3"), "so far/one/two/three/a1/a2"),
+    ];
+    for (kept, expected) in cases {
+        let desk = forked();
+        let kept = kept.map(|kept| desk.repo.resolve(kept).unwrap());
+        let compact = desk.repo.commit(Durability::Full, &mut |snapshot| {
+            let mut change = session::Change::on(snapshot, "s", 9)?;
+            let body = [("summary", Value::from("so far")), ("firstKept", kept.into())];
+            change.append("a", "compaction", Value::map(body), 9)?;
+            change.finish(None)
+        });
+        compact.unwrap();
+        let rebased = rebase(&desk.repo, &desk.on("a"), "main", &desk.operation("rebase"));
+        let snapshot = desk.repo.snapshot().unwrap();
+        let context = session::context(&*snapshot, None, rebased.unwrap().now).unwrap();
+        let told: Vec<_> = context.messages.iter().map(|shown| shown.message.text()).collect();
+        assert_eq!((told.join("/").as_str(), context.lost), (expected, None));
+    }
+}
+
+#[test]
+fn a_merge_picked_onto_what_it_merged_has_one_parent() {
+    let desk = forked();
+    let ours = desk.end("a").unwrap();
+    let entry = merged(&desk, "a", Some("both")).unwrap().entry;
+    let pick = |onto: &str| {
+        let picked =
+            cherry_pick(&desk.repo, &desk.on(onto), &[entry.to_string()], &desk.operation("pick"));
+        let copy = picked.unwrap().copies[0].1;
+        desk.repo.entry(&copy).unwrap().parents
+    };
+    desk.branch("b", Some("a~1"));
+    let before = desk.end("b").unwrap();
+    assert_eq!(pick("b"), [before, ours]);
+    assert_eq!(pick("a"), [ours]);
 }

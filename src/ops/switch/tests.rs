@@ -258,6 +258,19 @@ fn nothing_is_cut_at_an_open_tool_call_unless_forced() {
         r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"ls","input":{}}]}"#,
     );
     assert!(matches!(desk.switch("other"), Err(Error::Unanswered { .. })));
+    let snapshot = desk.repo.snapshot().unwrap();
+    let on =
+        |branch: Option<&str>| Target { branch: branch.map(str::to_owned), ..Target::default() };
+    let is_open = |refused: Error| matches!(refused, Error::Unanswered { .. });
+    for target in [on(None), on(Some("main"))] {
+        let plan = |force| ops::plan_pop(&*snapshot, &target, None, force);
+        assert!(is_open(plan(false).unwrap_err()) && plan(true).is_ok());
+        let plan = |force| ops::edit(&*snapshot, &target, "msg:1", "two", force);
+        assert!(is_open(plan(false).unwrap_err()) && plan(true).is_ok());
+        let plan = |force| ops::retry(&*snapshot, &target, "msg:1", force);
+        assert!(is_open(plan(false).unwrap_err()) && plan(true).is_ok());
+    }
+    assert!(ops::edit(&*snapshot, &on(Some("other")), "msg:1", "two", false).is_ok());
     let mut fork = ForkOptions::default();
     let refused = ops::fork(&desk.repo, &fork, &desk.operation("fork"));
     assert!(matches!(refused, Err(Error::Unanswered { .. })));

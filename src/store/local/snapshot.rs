@@ -108,14 +108,18 @@ impl LocalSnapshot {
 
     /// Gives the first parent of an object, without working out its depth.
     fn first_parent(&self, id: &Id) -> Result<Option<Id>> {
+        Ok(self.outline(id)?.parents.first().copied())
+    }
+
+    /// Gives an object's place in the history; its depth may be left at zero.
+    fn outline(&self, id: &Id) -> Result<Topology> {
         if let Some(known) = self.topologies().get(id) {
-            return Ok(known.parents.first().copied());
+            return Ok(known.clone());
         }
         if let Some(Place::Pack(pack, row)) = self.find(id)? {
-            return Ok(pack.outline(row)?.parents.first().copied());
+            return pack.outline(row);
         }
-        let stored = self.get(id)?.ok_or(Error::ObjectMissing { id: *id })?;
-        Ok(topology_of(&stored)?.parents.first().copied())
+        topology_of(&self.get(id)?.ok_or(Error::ObjectMissing { id: *id })?)
     }
 
     fn kind(&self, id: &Id) -> Result<Option<Kind>> {
@@ -352,6 +356,10 @@ impl Snapshot for LocalSnapshot {
 
     fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {
         self.walk_ids(from, limit)
+    }
+
+    fn labels(&self, from: &Id, limit: usize) -> Result<Vec<(Id, Arc<str>)>> {
+        self.walk_labels(from, limit)
     }
 
     fn read_path(&self, from: &Id, visit: Visit<'_>) -> Result<()> {

@@ -131,3 +131,17 @@ fn json_says_where_it_went() {
     let id = sandbox.ok(&["rev-parse", "HEAD"]);
     assert_eq!(out, format!(r#"{{"v":1,"id":"{id}","session":"s1","branch":"main"}}"#));
 }
+
+#[test]
+fn a_compaction_that_would_hide_everything_is_refused() {
+    let sandbox = Sandbox::with_store();
+    let id = sandbox.ok(&["append", "-s", "s1", "-m", "one"]);
+    let data = |kept: &str| format!(r#"{{"summary":"s","firstKept":"{kept}"}}"#);
+    let said = sandbox.fails(3, &["append", "--type", "compaction", "--data", &data("nope")]);
+    assert!(said.contains("'nope', is not on the branch"), "{said}");
+    sandbox.fails(3, &["append", "--type", "merge", "--data", "{}"]);
+    sandbox.fails(3, &["append", "--type", "model_change", "--data", r#"{"model":5}"#]);
+    assert_eq!(sandbox.ok(&["rev-parse", "HEAD"]), id);
+    sandbox.ok(&["append", "--type", "compaction", "--data", &data(&id)]);
+    assert!(sandbox.ok(&["context"]).contains("one"));
+}

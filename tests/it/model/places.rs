@@ -77,11 +77,13 @@ impl World {
             (Begin::At(_), None) => return Err(Why::Unknown),
         };
         let is_begun = matches!(begin, Begin::At(_));
+        self.check_answered(origin.filter(|_| is_begun), false)?;
         let place = self.begin(sid, "main", origin.filter(|_| is_begun));
         let parent = parent.filter(|_| !matches!(begin, Begin::Empty));
+        let theirs = parent.filter(|_| is_begun).and_then(|at| self.sessions[at].model.clone());
         let parent = parent.map(|parent| (self.sessions[parent].sid.clone(), origin));
         self.sessions[place].parent = parent;
-        self.sessions[place].model = model;
+        self.sessions[place].model = model.or(theirs);
         match begin {
             Begin::Empty => {}
             Begin::At(_) => self.sessions[place].noted("fork"),

@@ -124,6 +124,7 @@ impl World {
             }
         };
         let left = Some(left).filter(|left| *left != usize::MAX);
+        self.check_answered(Some(end), force)?;
         self.check_answered(left, force)?;
         let session = &mut self.sessions[spot.session];
         session.set(&format!("heads/{}", spot.branch), left.map(Cell::Entry));
@@ -233,7 +234,9 @@ impl World {
         session.set(&format!("heads/{}", spot.branch), Some(Cell::Entry(base)));
         session.happened("rebase", Some(base));
         let mut copies = BTreeMap::new();
-        own.into_iter().for_each(|entry| self.copy(&spot, entry, None, &mut copies));
+        own.into_iter().for_each(|entry| {
+            self.copy(&spot, entry, (Some(base), false), &mut copies);
+        });
         Ok(())
     }
 
@@ -248,19 +251,19 @@ impl World {
             if end.is_some_and(|end| self.is_ancestor(entry, end)) {
                 return Err(Why::Refused);
             }
-            self.copy(&spot, entry, Some(end), &mut copies);
+            self.copy(&spot, entry, (end, true), &mut copies);
         }
         self.sessions[spot.session].noted("cherry_pick");
         Ok(())
     }
 
-    /// Copies an entry to the end of a branch. `picked_to` is where the branch ended, if the copy
-    /// names its origin.
+    /// Copies an entry to the end of a branch. Told are where the branch ended before, and whether
+    /// the copy names its origin.
     fn copy(
         &mut self,
         spot: &Spot,
         original: usize,
-        picked_to: Option<Option<usize>>,
+        (base, is_picked): (Option<usize>, bool),
         copies: &mut BTreeMap<usize, usize>,
     ) {
         let Entry { mut said, parents, time, origin } = self.entries[original].clone();
@@ -269,13 +272,10 @@ impl World {
         match &mut said {
             Said::Summary { from, .. } => *from = relinked(*from),
             Said::Compaction { kept, .. } => {
-                *kept = kept.map(relinked);
-                if let (Some(first), Some(before)) = (*kept, picked_to) {
-                    let is_there = self.path(before).contains(&first);
-                    if !is_there && !copies.values().any(|copy| *copy == first) {
-                        let own = before.map(|end| self.since(end, self.fork_point(original, end)));
-                        *kept = own.and_then(|own| own.first().copied());
-                    }
+                let point = base.and_then(|base| self.fork_point(original, base));
+                if !kept.is_some_and(|kept| self.path(point).contains(&kept)) {
+                    let own = base.and_then(|base| self.since(base, point).first().copied());
+                    *kept = own.or_else(|| copies.get(&(*kept)?).copied());
                 }
             }
             Said::Memory(node) => {
@@ -294,8 +294,9 @@ impl World {
             _ => {}
         }
         let others: Vec<usize> = parents.iter().skip(1).map(|parent| relinked(*parent)).collect();
+        let others = others.into_iter().filter(|other| Some(*other) != end);
         let parents = end.into_iter().chain(others).collect();
-        let origin = picked_to.map(|_| original).or(origin.map(relinked));
+        let origin = is_picked.then_some(original).or(origin.map(relinked));
         let copy =
             self.say_entry(spot.session, &spot.branch, Entry { said, parents, time, origin });
         copies.insert(original, copy);
@@ -304,6 +305,12 @@ impl World {
 
 /// What `edit`, `retry` and `reconfigure` would do.
 impl World {
+    /// Both the end of the branch and where the new one begins must be answered.
+    fn check_cuts(&self, from: &Spot, at: Option<usize>, force: bool) -> Outcome {
+        self.check_answered(self.sessions[from.session].head(&from.branch), force)?;
+        self.check_answered(at, force)
+    }
+
     pub(super) fn edit(
         &self,
         at: &Where,
@@ -322,7 +329,7 @@ impl World {
             _ => return Err(Why::Refused),
         };
         let at = entry.parents.first().copied();
-        self.check_answered(at, force)?;
+        self.check_cuts(&from, at, force)?;
         let (reason, stem) = ("message_edit", "edit".to_owned());
         Ok(Variation { from, at, said: Some(said), reason, stem })
     }
@@ -334,7 +341,7 @@ impl World {
             Said::User(_) => entry,
             _ => *self.entries[entry].parents.first().ok_or(Why::Refused)?,
         };
-        self.check_answered(Some(at), force)?;
+        self.check_cuts(&from, Some(at), force)?;
         let stem = "retry".to_owned();
         Ok(Variation { from, at: Some(at), said: None, reason: "retry", stem })
     }

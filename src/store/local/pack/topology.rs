@@ -90,14 +90,23 @@ impl Pack {
         }
         Ok(Topology {
             kind: said.kind,
-            label: match said.label {
-                Some(number) => graph.label(number)?,
-                None => Arc::from(self.decode(row)?.label),
-            },
+            label: self.label_by(graph, row, said.label)?,
             parents,
             time: said.time,
             depth: 0,
         })
+    }
+
+    /// Gives an object's label.
+    pub(crate) fn label(&self, row: u32) -> Result<Arc<str>> {
+        self.with_graph(row, |graph| self.label_by(graph, row, graph.row(row)?.label))
+    }
+
+    fn label_by(&self, graph: &Graph, row: u32, number: Option<u16>) -> Result<Arc<str>> {
+        match number {
+            Some(number) => graph.label(number),
+            None => Ok(Arc::from(self.decode(row)?.label)),
+        }
     }
 
     /// Gives how many first parents lie before an object.

@@ -51,6 +51,31 @@ impl LocalSnapshot {
         Ok(path)
     }
 
+    /// Follows first parents from an object (included), up to `limit` ids, and gives their labels.
+    pub(super) fn walk_labels(&self, from: &Id, limit: usize) -> Result<Vec<(Id, Arc<str>)>> {
+        let mut path = Vec::new();
+        let mut next = Some(*from);
+        while let Some(id) = next
+            && path.len() < limit
+        {
+            next = match self.find(&id)? {
+                Some(Place::Pack(pack, row)) => {
+                    let (rows, end) = pack.path(row, limit - path.len())?;
+                    for row in rows {
+                        path.push((pack.id(row)?, pack.label(row)?));
+                    }
+                    end.outside()
+                }
+                _ => {
+                    let outline = self.outline(&id)?;
+                    path.push((id, outline.label));
+                    outline.parents.first().copied()
+                }
+            };
+        }
+        Ok(path)
+    }
+
     /// Reads the objects along first parents, until told to stop.
     pub(super) fn walk_objects(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut count = 0;
