@@ -16,10 +16,13 @@ impl Change<'_> {
     /// one that begins where that ends; all else is going back.
     pub fn switch(&mut self, to: &str, place: Option<&str>, node: Option<Id>) -> Result<()> {
         let from = self.view().active()?;
-        if from.as_deref() == Some(to) {
+        let next = self.branch(to)?;
+        let record = format!("records/{to}");
+        // A branch that was not born may be made elsewhere by this change, under its name.
+        let is_made = self.view().reference(&record)? != self.reference(&record)?;
+        if from.as_deref() == Some(to) && !is_made {
             return Ok(());
         }
-        let next = self.branch(to)?;
         let left = from.as_deref().map(|branch| self.branch(branch)).transpose()?.flatten();
         let record = self.view().record(to)?;
         let goes_on = record.is_some_and(|record| {

@@ -86,13 +86,16 @@ pub fn check_answered(snapshot: &dyn Snapshot, at: Id) -> Result<()> {
     Err(Error::Unanswered { entry: first.entry, calls: calls.collect() })
 }
 
-/// Moves a cut back until no call lies before it whose result lies behind it.
+/// Moves a cut back until no call lies before it whose result lies behind it. A result belongs to
+/// the last call before it with its id, though another has answered that already.
 pub fn before_calls(messages: &[Shown], mut cut: usize) -> usize {
-    let pairs = Matched::of(messages).pairs;
-    while let Some((call, _)) =
-        pairs.iter().find(|(call, answer)| (call + 1..=*answer).contains(&cut))
-    {
-        cut = *call;
+    let mut place = messages.len();
+    while place > cut {
+        place -= 1;
+        for answer in messages[place].message.answers() {
+            let calls = |shown: &Shown| shown.message.calls().any(|call| call.id == answer.call);
+            cut = cut.min(messages[..place].iter().rposition(calls).unwrap_or(cut));
+        }
     }
     cut
 }

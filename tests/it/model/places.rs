@@ -244,6 +244,12 @@ impl World {
         Ok(())
     }
 
+    /// Says whether anything was undone or done again in a session.
+    pub(super) fn has_undone(&self, at: &Where) -> bool {
+        let is_undo = |turn: &Turn| matches!(turn, Turn::Happened { label: "undo" | "redo", .. });
+        self.session(at).is_ok_and(|place| self.sessions[place].turns.iter().any(is_undo))
+    }
+
     /// Finds the branch to switch to, or the entry that needs one.
     fn goal(&self, place: usize, goal: &Goal) -> Outcome<(Option<String>, Option<usize>)> {
         let session = &self.sessions[place];
