@@ -19,11 +19,25 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 
 /// Counts the columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
-    text.width()
+    match is_plain(text) {
+        true => text.len(),
+        false => text.width(),
+    }
+}
+
+/// Says whether every byte of a text is one column: most texts are, and it is quickly seen.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 /// Cuts a line to so many columns, and says so. Control characters become blanks.
 pub(crate) fn clipped(line: &str, columns_max: usize) -> String {
+    if is_plain(line) {
+        return match line.get(..columns_max.saturating_sub(1)) {
+            Some(kept) if line.len() > columns_max => format!("{}…", kept.trim_end()),
+            _ => line.to_owned(),
+        };
+    }
     let clean: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if width(&clean) <= columns_max {
         return clean;

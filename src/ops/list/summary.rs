@@ -242,8 +242,15 @@ fn record(body: &mut Vec<u8>, letter: u8, id: &Id, rest: &[u8]) {
     body.extend(rest);
 }
 
+/// What the two records of a session take together, or a little more.
+const RECORD_BYTES_LIKELY: usize = 300;
+
 fn read_records(mut body: &[u8]) -> Option<Summaries> {
     let mut found = Summaries::default();
+    // A session and the path of its active branch take some hundred bytes each.
+    let likely = body.len() / RECORD_BYTES_LIKELY;
+    found.sessions.reserve(likely);
+    found.paths.reserve(likely);
     while let Some((letter, rest)) = body.split_first() {
         let (id, rest) = rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
