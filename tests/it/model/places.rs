@@ -244,10 +244,12 @@ impl World {
         Ok(())
     }
 
-    /// Says whether anything was undone or done again in a session.
-    pub(super) fn has_undone(&self, at: &Where) -> bool {
-        let is_undo = |turn: &Turn| matches!(turn, Turn::Happened { label: "undo" | "redo", .. });
-        self.session(at).is_ok_and(|place| self.sessions[place].turns.iter().any(is_undo))
+    /// Says whether HEAD of a session was moved by anything but switches: undone, or renamed.
+    pub(super) fn has_moved_otherwise(&self, at: &Where) -> bool {
+        let others = ["undo", "redo", "branch_rename"];
+        let moves =
+            |turn: &Turn| matches!(turn, Turn::Happened { label, .. } if others.contains(label));
+        self.session(at).is_ok_and(|place| self.sessions[place].turns.iter().any(moves))
     }
 
     /// Finds the branch to switch to, or the entry that needs one.
