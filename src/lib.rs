@@ -159,10 +159,11 @@
 //! # Layers
 //!
 //! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`];
-//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`ops`]. The library never
+//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`dialect`]; [`ops`]. The library never
 //! prints, prompts, or reads the environment.
 
 pub mod codec;
+pub mod dialect;
 pub mod disk;
 pub mod error;
 pub mod id;

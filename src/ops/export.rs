@@ -1,0 +1,23 @@
+//! `export`: sessions written for others to read, whole or in part.
+
+mod html;
+mod markdown;
+mod training;
+
+use crate::id::Id;
+
+pub use html::html;
+pub use markdown::markdown;
+pub use training::{TrainingForm, TrainingOptions, training};
+
+/// How much of a session is exported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All of it.
+    #[default]
+    Session,
+    /// The path from its begin to this entry.
+    Path(Id),
+    /// The path to this entry, and all that hangs on it.
+    Subtree(Id),
+}

