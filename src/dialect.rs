@@ -19,14 +19,19 @@ mod codex;
 mod copilot;
 mod dash;
 mod gemini;
+mod layout;
 mod opencode;
 mod pi;
 mod rollouts;
+mod split;
 
 use crate::codec::Value;
 use crate::id::Id;
 use crate::object::Session;
 use crate::session::Message;
+
+pub use layout::Layout;
+pub use split::{LINE_BYTES_MAX, Odd, PARSED_BYTES_MAX, Piece, Split, Splitter};
 
 /// The format of another program's sessions.
 pub trait Dialect: Send + Sync {

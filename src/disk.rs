@@ -9,6 +9,7 @@
 mod bell;
 mod network;
 mod shared;
+mod source;
 mod stream;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 pub use bell::{Bell, Heard};
 pub use shared::SharedBytes;
+pub use source::{SourceFile, Unreadable, find_sources, look_at_source, open_source};
 pub use stream::{Reader, Writer};
 
 /// How a file is opened.

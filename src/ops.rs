@@ -20,10 +20,13 @@ mod copy;
 mod create;
 mod diff;
 mod edit;
+mod exact;
 mod export;
 mod fork;
 mod grep;
 mod handoff;
+mod import;
+mod imported;
 mod label;
 mod list;
 mod log;
@@ -70,6 +73,10 @@ pub use export::{Scope, TrainingForm, TrainingOptions, html, markdown, training}
 pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};
 pub use handoff::{HandoffOptions, HandoffOutcome, handoff};
+pub use import::{
+    Found, ImportChange, ImportNote, ImportOptions, ImportOutcome, Imported, Oddity, Strange,
+    Tally as ImportTally, find_files, import,
+};
 pub use label::{LabelOptions, LabelOutcome, label};
 pub use list::{
     ListOptions, SessionInfo, Summaries, Summary, children_of, latest_session, list_sessions,

@@ -22,8 +22,8 @@ use crate::store::{Snapshot, Topology};
 pub use ancestry::{Ancestors, ancestors};
 pub use common::{is_ancestor, merge_bases};
 pub use transcript::{
-    BRANCH, Item, Items, MOVE, is_turn, run_count, run_tips, transcript, transcript_items,
-    transcript_since, turn_count,
+    BRANCH, Item, Items, MOVE, is_turn, read_run, run_count, run_tips, transcript,
+    transcript_items, transcript_since, turn_count,
 };
 
 /// How many ids a path asks for at first, and at the most.

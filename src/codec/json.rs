@@ -9,8 +9,8 @@
 mod parse;
 mod write;
 
-pub use parse::parse;
-pub use write::{pretty, to_string, write};
+pub use parse::{Rigour, parse, parse_first};
+pub use write::{Spacing, Style, pretty, to_string, write, write_styled};
 
 /// Finds the next byte that ends or interrupts a run of plain characters in a string.
 ///
@@ -93,6 +93,37 @@ mod tests {
         for (text, expected) in cases {
             let message = parse(text).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_can_be_read_with_less_rigour() {
+        let read = |text| parse_first(text, Rigour::Lenient).unwrap();
+        let cases = [
+            (r#"{"a":1,"b":2,"a":3} tail"#, r#"{"a":3,"b":2}"#),
+            (r#""\ud800x\udc00""#, "\"\u{fffd}x\u{fffd}\""),
+            (r#""\ud800\u0041""#, "\"\u{fffd}A\""),
+            ("17{", "17"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(to_string(&read(text).0), expected, "{text}");
+        }
+        assert_eq!(read(r#"{"a":1}{"b":2}"#).1, 7);
+        assert!(parse_first("{\"a\":", Rigour::Lenient).is_err());
+    }
+
+    #[test]
+    fn every_style_is_written_as_it_was_read() {
+        let texts = [
+            (r#"{"a": [1, 2, {}], "b": "\u00e9\ud83c\udf32 x"}"#, Spacing::Spaced, true),
+            (r#"{"a": [1, []], "b": "é"}"#, Spacing::Spaced, false),
+            (r#"{"a":"\u65e5\n"}"#, Spacing::Compact, true),
+            ("{\n      \"a\": [\n        1\n      ]\n    }", Spacing::Lines(2), false),
+        ];
+        for (text, spacing, ascii) in texts {
+            let mut out = Vec::new();
+            write_styled(&parse(text.as_bytes()).unwrap(), Style { spacing, ascii }, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
         }
     }
 

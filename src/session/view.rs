@@ -46,7 +46,7 @@ impl<'a> View<'a> {
     }
 
     /// Looks at a session that may not exist yet.
-    pub(super) fn unchecked(snapshot: &'a dyn Snapshot, session: &str) -> View<'a> {
+    pub(crate) fn unchecked(snapshot: &'a dyn Snapshot, session: &str) -> View<'a> {
         View { snapshot, session: session.to_owned() }
     }
 
@@ -186,7 +186,7 @@ impl BranchRecord {
     }
 
     /// Makes the body of the event that makes the branch.
-    pub(super) fn body(&self, name: &str) -> Value {
+    pub(crate) fn body(&self, name: &str) -> Value {
         let fields = [
             ("name", Value::from(name)),
             ("at", self.at.into()),

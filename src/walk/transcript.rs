@@ -265,8 +265,8 @@ fn target(snapshot: &dyn Snapshot, session: &str, rest: &str) -> Result<Option<I
     }
 }
 
-/// Adds a run's entries, oldest first.
-fn read_run(snapshot: &dyn Snapshot, run: &Run, entries: &mut Vec<Id>) -> Result<()> {
+/// Adds the entries of a run, oldest first.
+pub fn read_run(snapshot: &dyn Snapshot, run: &Run, entries: &mut Vec<Id>) -> Result<()> {
     let begin = entries.len();
     let count = usize::try_from(run.count).unwrap_or(usize::MAX);
     for id in path(snapshot, run.tip).take(count) {

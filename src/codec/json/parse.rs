@@ -1,5 +1,7 @@
 //! Reading JSON.
 
+use std::collections::HashMap;
+
 use crate::codec::{DEPTH_MAX, Value, key_twice, number};
 use crate::error::{Error, Result};
 
@@ -9,21 +11,54 @@ use super::special;
 pub fn parse(bytes: &[u8]) -> Result<Value> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| fault("not UTF-8", error.valid_up_to()))?;
-    let mut parser = Parser { text, at: 0 };
-    let value = parser.value(DEPTH_MAX)?;
-    match parser.peek() {
+    let (value, end) = parse_first(text, Rigour::Strict)?;
+    let mut rest = Parser { text, at: end, rigour: Rigour::Strict };
+    match rest.peek() {
         None => Ok(value),
-        Some(_) => Err(fault("more than one value", parser.at)),
+        Some(_) => Err(fault("more than one value", rest.at)),
     }
+}
+
+/// Whether a text is refused that a value could not give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rigour {
+    /// It is.
+    Strict,
+    /// Of a key that comes twice the last counts; a lone surrogate becomes U+FFFD.
+    Lenient,
+}
+
+/// Reads the first value of a text, and says where it ends.
+pub fn parse_first(text: &str, rigour: Rigour) -> Result<(Value, usize)> {
+    let mut parser = Parser { text, at: 0, rigour };
+    let value = parser.value(DEPTH_MAX)?;
+    Ok((value, parser.at))
 }
 
 fn fault(what: &str, at: usize) -> Error {
     Error::InvalidObject { kind: "JSON", why: format!("{what} at byte {at}") }
 }
 
+/// Keeps the last value of each key, where the key first stood.
+fn last_of_each(pairs: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut kept: Vec<(String, Value)> = Vec::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        match places.get(&key) {
+            Some(place) => kept[*place].1 = value,
+            None => {
+                places.insert(key.clone(), kept.len());
+                kept.push((key, value));
+            }
+        }
+    }
+    kept
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    rigour: Rigour,
 }
 
 impl Parser<'_> {
@@ -63,6 +98,7 @@ impl Parser<'_> {
             self.expect(b'}', "expected ',' or '}'")?;
         }
         match key_twice(&pairs) {
+            Some(_) if self.rigour == Rigour::Lenient => Ok(Value::Map(last_of_each(pairs))),
             Some(key) => {
                 let key: String = key.chars().take(40).collect();
                 let what = format!("the key \"{}\" comes twice in the map", key.escape_debug());
@@ -137,13 +173,19 @@ impl Parser<'_> {
         let mut code = first;
         if (0xd800..0xdc00).contains(&first) && self.text.as_bytes()[self.at..].starts_with(b"\\u")
         {
+            let before = self.at;
             self.at += 2;
             let second = self.four_digits(start)?;
-            if (0xdc00..0xe000).contains(&second) {
-                code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            match (0xdc00..0xe000).contains(&second) {
+                true => code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00),
+                false => self.at = before,
             }
         }
-        char::from_u32(code).ok_or_else(|| fault("a lone surrogate", start))
+        match char::from_u32(code) {
+            Some(character) => Ok(character),
+            None if self.rigour == Rigour::Lenient => Ok(char::REPLACEMENT_CHARACTER),
+            None => Err(fault("a lone surrogate", start)),
+        }
     }
 
     fn four_digits(&mut self, start: usize) -> Result<u32> {

@@ -6,9 +6,40 @@ use crate::codec::{Value, number};
 
 use super::special;
 
+/// How a text of JSON is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// What stands between its parts.
+    pub spacing: Spacing,
+    /// Whether all but ASCII is escaped.
+    pub ascii: bool,
+}
+
+/// What stands between the parts of a text of JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spacing {
+    /// Nothing, as `JSON.stringify` does it.
+    #[default]
+    Compact,
+    /// A space after each comma and colon, as Python's `json.dumps` does it.
+    Spaced,
+    /// A line for each item, indented by two spaces a level; the text itself is so deep already.
+    Lines(usize),
+}
+
 /// Appends a value as compact JSON. A link is written as `{"$link":"<hex>"}`.
 pub fn write(value: &Value, out: &mut Vec<u8>) {
-    Writer { out, indent: None }.value(value);
+    write_styled(value, Style::default(), out);
+}
+
+/// Appends a value as JSON in a style.
+pub fn write_styled(value: &Value, style: Style, out: &mut Vec<u8>) {
+    let indent = match style.spacing {
+        Spacing::Lines(level) => Some(level),
+        _ => None,
+    };
+    let spaced = style.spacing != Spacing::Compact;
+    Writer { out, indent, spaced, ascii: style.ascii }.value(value);
 }
 
 /// Gives a value as compact JSON.
@@ -21,13 +52,15 @@ pub fn to_string(value: &Value) -> String {
 /// Gives a value as JSON with a line for each item, indented by two spaces a level.
 pub fn pretty(value: &Value) -> String {
     let mut out = Vec::new();
-    Writer { out: &mut out, indent: Some(0) }.value(value);
+    write_styled(value, Style { spacing: Spacing::Lines(0), ascii: false }, &mut out);
     String::from_utf8(out).expect("JSON of UTF-8 strings is UTF-8")
 }
 
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
     indent: Option<usize>,
+    spaced: bool,
+    ascii: bool,
 }
 
 impl Write for Writer<'_> {
@@ -60,7 +93,7 @@ impl Writer<'_> {
             Value::List(items) => self.group(b"[]", items, |out, item| out.value(item)),
             Value::Map(pairs) => self.group(b"{}", pairs, |out, (key, value)| {
                 out.string(key);
-                out.plain(if out.indent.is_some() { ": " } else { ":" });
+                out.plain(if out.spaced { ": " } else { ":" });
                 out.value(value);
             }),
         }
@@ -71,7 +104,7 @@ impl Writer<'_> {
         self.indent = self.indent.map(|level| level + 1);
         for (place, item) in items.iter().enumerate() {
             if place > 0 {
-                self.out.push(b',');
+                self.plain(if self.spaced && self.indent.is_none() { ", " } else { "," });
             }
             self.line();
             write(self, item);
@@ -96,7 +129,7 @@ impl Writer<'_> {
         let mut start = 0;
         loop {
             let end = special(bytes, start);
-            self.out.extend_from_slice(&bytes[start..end]);
+            self.run(&text[start..end]);
             let Some(byte) = bytes.get(end) else {
                 break;
             };
@@ -104,6 +137,23 @@ impl Writer<'_> {
             start = end + 1;
         }
         self.out.push(b'"');
+    }
+
+    /// Writes characters that need no escape, unless only ASCII may stand in the text.
+    fn run(&mut self, text: &str) {
+        if !self.ascii || text.is_ascii() {
+            return self.plain(text);
+        }
+        for character in text.chars() {
+            match character.is_ascii() {
+                true => self.out.push(character as u8),
+                false => {
+                    for unit in character.encode_utf16(&mut [0; 2]) {
+                        write!(self, "\\u{unit:04x}").expect("writing to memory does not fail");
+                    }
+                }
+            }
+        }
     }
 
     fn escape(&mut self, byte: u8) {

@@ -1,0 +1,424 @@
+//! `import`: the session files of other programs, each as a session of its own.
+//!
+//! Two threads work: one reads, splits and parses ahead (`feed`), the other makes entries of the
+//! values and a tree of the entries (`intake`), and lands each file's session with its last
+//! transaction (`land`). What hangs on values of other files is found in `elsewhere`.
+//!
+//! A file that was imported before is read on from where it ended then, if it still begins as it
+//! did; if not, its session begins anew, and what it was stays in the transcript.
+
+mod elsewhere;
+mod feed;
+mod files;
+mod intake;
+mod land;
+mod late;
+mod tree;
+
+use std::collections::{BTreeSet, HashSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use crate::dialect::{self, Dialect};
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::ops::exact::Exact;
+use crate::ops::imported;
+use crate::repo::{Repo, read_entry};
+use crate::session::View;
+use crate::store::Operation;
+
+use elsewhere::Elsewhere;
+use feed::{Ending, Fed, Order, Origin, Prefix, STRETCHES_WAITING};
+use files::File;
+use intake::Intake;
+use land::Landing;
+
+pub use files::{Found, find_files};
+pub use intake::{Oddity, Strange, Tally};
+
+/// What to import.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// The dialect of all files; else each is recognised by its content.
+    pub dialect: Option<String>,
+    /// Whether to write nothing.
+    pub dry_run: bool,
+    /// Whether to go on after a file that can't be read.
+    pub keep_going: bool,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The session; in a dry run, the one that the file has already, if any.
+    pub session: Option<String>,
+    /// The file; `None` for standard input.
+    pub source: Option<PathBuf>,
+    /// The dialect.
+    pub dialect: &'static str,
+    /// What happened.
+    pub change: ImportChange,
+    /// How many values its session has of it.
+    pub values: u64,
+    /// How many bytes were read.
+    pub bytes: u64,
+    /// What was added and what was shared.
+    pub tally: Tally,
+    /// What was odd, the first of it.
+    pub odds: Vec<Oddity>,
+    /// How much was odd.
+    pub odd_count: u64,
+}
+
+/// What an import did to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportChange {
+    /// It was made.
+    New,
+    /// It got what its file had gained.
+    Grown,
+    /// Its file had been written anew, and so was it.
+    Rewritten,
+    /// Its values were hung on those of another file that has come.
+    Linked,
+    /// There was nothing new.
+    Unchanged,
+}
+
+/// What an import tells while it works.
+#[derive(Debug)]
+pub enum ImportNote<'a> {
+    /// So many bytes of so many have been read.
+    Progress(u64, u64),
+    /// A file is done.
+    Session(&'a Imported),
+    /// A file is no session that is known.
+    Unknown(&'a Path),
+    /// A file can't be read.
+    Failed(&'a Path, &'a Error),
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportOutcome {
+    /// Sessions that were made or changed.
+    pub sessions: u64,
+    /// Files in which nothing was new.
+    pub unchanged: u64,
+    /// Files that are no sessions.
+    pub unknown: u64,
+    /// Files that could not be read.
+    pub failed: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Bytes that were read.
+    pub bytes_read: u64,
+    /// What was added and what was shared.
+    pub tally: Tally,
+    /// How much was odd.
+    pub odd_count: u64,
+}
+
+/// Imports files, and standard input if it is given.
+pub fn import(
+    repo: &Repo,
+    found: Found,
+    stdin: Option<Box<dyn Read + Send>>,
+    options: &ImportOptions,
+    operation: &Operation,
+    note: &mut dyn FnMut(ImportNote<'_>),
+) -> Result<ImportOutcome> {
+    let dialect = match &options.dialect {
+        Some(name) => Some(dialect::named(name).ok_or_else(|| unknown_dialect(name))?),
+        None => None,
+    };
+    let mut importer = Importer {
+        repo,
+        options,
+        dialect,
+        operation,
+        elsewhere: Elsewhere::of(repo)?,
+        outcome: ImportOutcome::default(),
+        bytes_total: 0,
+        again: BTreeSet::new(),
+        late: HashSet::new(),
+        dry_seen: HashSet::new(),
+        note,
+    };
+    for unreadable in found.unreadable {
+        let error = Error::io("read", &unreadable.path)(unreadable.error);
+        importer.fail(&unreadable.path, error)?;
+    }
+    let mut files = importer.changed(found.files);
+    files.extend(stdin.map(|stream| File { stream: Some(stream), ..File::default() }));
+    importer.pass(files)?;
+    importer.link()?;
+    Ok(importer.outcome)
+}
+
+fn unknown_dialect(name: &str) -> Error {
+    let names: Vec<&str> = dialect::dialects().iter().map(|dialect| dialect.name()).collect();
+    Error::Refused {
+        why: format!(
+            "there is no dialect '{}'; known are {}",
+            name.escape_debug(),
+            names.join(", ")
+        ),
+        hint: "leave --dialect out, and files are recognised by their content",
+    }
+}
+
+struct Importer<'a> {
+    repo: &'a Repo,
+    options: &'a ImportOptions,
+    dialect: Option<&'static dyn Dialect>,
+    operation: &'a Operation,
+    elsewhere: Elsewhere,
+    outcome: ImportOutcome,
+    bytes_total: u64,
+    /// Sessions whose values can be hung on values of other files now.
+    again: BTreeSet<String>,
+    /// Files in which values come before those that they hang on.
+    late: HashSet<String>,
+    dry_seen: HashSet<Id>,
+    note: &'a mut dyn FnMut(ImportNote<'_>),
+}
+
+impl Importer<'_> {
+    /// Leaves out the files that are as they were, and puts the others in order.
+    fn changed(&mut self, files: Vec<crate::disk::SourceFile>) -> Vec<File> {
+        let mut changed = Vec::new();
+        for file in files {
+            let path = file.path.to_string_lossy().into_owned();
+            self.outcome.bytes += file.bytes;
+            let known = self.elsewhere.from_source(&path);
+            let is_same = known.is_some_and(|known| {
+                (known.record.size, known.record.modified_ms) == (file.bytes, file.modified_ms)
+            });
+            match is_same {
+                true => self.outcome.unchanged += 1,
+                false => {
+                    self.bytes_total += file.bytes;
+                    changed.push(File::new(file, known.map(|known| known.sid.clone())));
+                }
+            }
+        }
+        files::in_order(&mut changed);
+        changed
+    }
+
+    /// Reads files one after the other.
+    fn pass(&mut self, mut files: Vec<File>) -> Result<()> {
+        let mut orders = Vec::with_capacity(files.len());
+        for file in &mut files {
+            let prefix = file.sid.as_deref().map(|sid| self.prefix(sid)).transpose()?.flatten();
+            let origin = match file.stream.take() {
+                Some(stream) => Origin::Stream(stream),
+                None => Origin::File(file.path.clone().unwrap_or_default()),
+            };
+            orders
+                .push(Order { origin, known: prefix.filter(|_| !file.is_again && !file.is_late) });
+        }
+        thread::scope(|scope| {
+            let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
+            scope.spawn(move || feed::feed(orders, &sink));
+            files.iter().try_for_each(|file| self.file(file, &source))
+        })
+    }
+
+    /// Gives what was read before of a session's file.
+    fn prefix(&self, sid: &str) -> Result<Option<Prefix>> {
+        let Some(known) = self.elsewhere.session(sid) else {
+            return Ok(None);
+        };
+        let snapshot = self.repo.snapshot()?;
+        let stretches = imported::stretches(&View::of(&*snapshot, sid)?)?;
+        Ok(stretches.last().map(|last| Prefix {
+            bytes: known.record.bytes,
+            hash: known.record.hash.clone(),
+            style: last.layout.style,
+        }))
+    }
+
+    /// Takes in one file.
+    fn file(&mut self, file: &File, source: &Receiver<Fed>) -> Result<()> {
+        let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
+        let (resumed, style) = match source.recv() {
+            Ok(Fed::Begin { resumed, style }) => (resumed, style),
+            Ok(Fed::Failed(error)) => return self.fail(&path, error),
+            _ => return Ok(()),
+        };
+        let mut intake = Intake::new(self.repo, self.options.dry_run, file.stem());
+        intake.dry_seen = std::mem::take(&mut self.dry_seen);
+        intake.dialect = self.dialect;
+        self.elsewhere.begin(file.source());
+        if let Some(sid) = file.sid.as_deref().filter(|_| resumed) {
+            self.recall(&mut intake, sid)?;
+        }
+        intake.open_layout(!resumed, style);
+        intake.is_whole = file.is_late;
+        let read_before = self.outcome.bytes_read;
+        let ending = loop {
+            match source.recv() {
+                Ok(Fed::Values(values)) => {
+                    let bytes: usize = values.iter().map(|value| value.bytes).sum();
+                    self.outcome.bytes_read += bytes as u64;
+                    (self.note)(ImportNote::Progress(self.outcome.bytes_read, self.bytes_total));
+                    intake.take(values, &mut self.elsewhere)?;
+                }
+                Ok(Fed::End(ending)) => break ending,
+                Ok(Fed::Failed(error)) => return self.fail(&path, error),
+                Ok(Fed::Begin { .. }) | Err(_) => return Ok(()),
+            }
+        };
+        intake.recognise(&mut self.elsewhere)?;
+        intake.place_all(&mut self.elsewhere)?;
+        let bytes = self.outcome.bytes_read - read_before;
+        let done = self.finish(file, intake, ending, resumed, bytes);
+        done.map(drop)
+    }
+
+    /// Takes in what the store has of a file that goes on.
+    fn recall(&self, intake: &mut Intake<'_>, sid: &str) -> Result<()> {
+        let snapshot = self.repo.snapshot()?;
+        let view = View::of(&*snapshot, sid)?;
+        let named = view.meta()?.dialect;
+        intake.dialect = named.as_deref().and_then(dialect::named).or(intake.dialect);
+        for stretch in imported::stretches(&view)? {
+            for id in stretch.entries(&*snapshot)? {
+                intake.recall(id, &read_entry(&*snapshot, &id)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lands what was read of a file.
+    fn finish(
+        &mut self,
+        file: &File,
+        mut intake: Intake<'_>,
+        ending: Ending,
+        resumed: bool,
+        bytes: u64,
+    ) -> Result<()> {
+        let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
+        let Some(dialect) = intake.dialect.filter(|_| intake.tree.len() > 0) else {
+            self.dry_seen = std::mem::take(&mut intake.dry_seen);
+            self.outcome.unknown += 1;
+            (self.note)(ImportNote::Unknown(&path));
+            return Ok(());
+        };
+        if !file.is_late && intake.has_late_parents() && file.path.is_some() {
+            self.late.extend(file.source());
+            return Ok(());
+        }
+        let is_same = resumed && intake.known == intake.tree.len() && {
+            let snapshot = self.repo.snapshot()?;
+            let sid = file.sid.as_deref().unwrap_or_default();
+            let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
+            known.last().is_some_and(|last| {
+                last.layout.tail.as_text().map(str::as_bytes) == Some(&ending.tail)
+            })
+        };
+        let change = match (&file.sid, resumed) {
+            _ if is_same => ImportChange::Unchanged,
+            (None, _) => ImportChange::New,
+            (Some(_), true) => ImportChange::Grown,
+            (Some(_), false) if file.is_again => ImportChange::Linked,
+            (Some(_), false) if file.is_late => ImportChange::Grown,
+            (Some(_), false) => ImportChange::Rewritten,
+        };
+        if change == ImportChange::Rewritten {
+            intake.odd(Strange::Rewritten, 1);
+        }
+        if !ending.tail.iter().all(u8::is_ascii_whitespace) && !intake.is_document() {
+            intake.odd(Strange::TornEnd, ending.lines + 1);
+        }
+        let mut session = file.sid.clone();
+        if change == ImportChange::Unchanged || self.options.dry_run {
+            intake.flush()?;
+        } else {
+            let from = file.from();
+            let landing = Landing {
+                repo: self.repo,
+                from: &from,
+                sid: file.sid.clone(),
+                operation: self.operation,
+            };
+            let landed = landing.land(&mut intake, ending, &self.elsewhere)?;
+            for (name, id) in std::mem::take(&mut intake.answered) {
+                self.again.extend(self.elsewhere.answer(name, id));
+            }
+            session = Some(landed.meta.sid.clone());
+            let names = std::mem::take(&mut intake.tree).into_names();
+            self.elsewhere.learn(&landed.meta, landed.record, Some(names));
+        }
+        self.dry_seen = std::mem::take(&mut intake.dry_seen);
+        self.tell(&Imported {
+            session,
+            source: file.path.clone(),
+            dialect: dialect.name(),
+            change,
+            values: intake.source.values,
+            bytes,
+            tally: intake.tally,
+            odds: intake.odds,
+            odd_count: intake.odd_count,
+        });
+        Ok(())
+    }
+
+    fn tell(&mut self, imported: &Imported) {
+        match imported.change {
+            ImportChange::Unchanged => self.outcome.unchanged += 1,
+            ImportChange::Linked => {}
+            _ => self.outcome.sessions += 1,
+        }
+        if imported.change != ImportChange::Linked {
+            self.outcome.tally.add(&imported.tally);
+            self.outcome.odd_count += imported.odd_count;
+        }
+        (self.note)(ImportNote::Session(imported));
+    }
+
+    fn fail(&mut self, path: &Path, error: Error) -> Result<()> {
+        self.outcome.failed += 1;
+        (self.note)(ImportNote::Failed(path, &error));
+        match self.options.keep_going {
+            true => Ok(()),
+            false => Err(error),
+        }
+    }
+
+    /// Reads again what can be hung on what has come since, until there is no more of it.
+    fn link(&mut self) -> Result<()> {
+        while !self.again.is_empty() || !self.late.is_empty() {
+            let mut files = Vec::new();
+            for source in std::mem::take(&mut self.late) {
+                let known = self.elsewhere.from_source(&source).map(|known| known.sid.clone());
+                let looked = crate::disk::look_at_source(Path::new(&source));
+                let file = looked.map_err(Error::io("read", &source))?;
+                files.push(File { is_late: true, ..File::new(file, known) });
+            }
+            for sid in std::mem::take(&mut self.again) {
+                let Some(known) = self.elsewhere.session(&sid) else {
+                    continue;
+                };
+                files.push(File {
+                    path: known.source.clone().map(PathBuf::from),
+                    bytes: known.record.size,
+                    modified_ms: known.record.modified_ms,
+                    is_again: true,
+                    stream: Some(Box::new(Exact::of(self.repo, &sid)?)),
+                    sid: Some(sid),
+                    ..File::default()
+                });
+            }
+            self.pass(files)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,341 @@
+//! Reading files ahead of the import, in a thread of its own.
+//!
+//! The thread reads, splits, parses, and lifts long strings; what depends on the values before it
+//! is left to the import. Files follow one another without a pause, and only a few stretches wait
+//! at a time, so memory is bounded whatever the length of a file.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
+
+use crate::codec::Value;
+use crate::codec::json::{self, Rigour, Style};
+use crate::dialect::{LINE_BYTES_MAX, Odd, Piece, Splitter};
+use crate::disk;
+use crate::error::{Error, Result};
+use crate::object::{self, NewObject};
+
+/// How much of a file is handed on at a time, and how many such stretches may wait.
+const STRETCH_BYTES: usize = 512 << 10;
+pub(super) const STRETCHES_WAITING: usize = 4;
+
+/// A file that is one document is held in memory whole; a longer one is read by lines.
+const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
+
+/// A file to be read.
+pub(super) struct Order {
+    /// Where its bytes come from.
+    pub(super) origin: Origin,
+    /// What was read of it before.
+    pub(super) known: Option<Prefix>,
+}
+
+/// Where bytes come from.
+pub(super) enum Origin {
+    /// A file.
+    File(PathBuf),
+    /// Anything that can be read once.
+    Stream(Box<dyn Read + Send>),
+}
+
+/// What was read of a file before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    /// Its length: up to the end of its last value.
+    pub(super) bytes: u64,
+    /// Its BLAKE3 hash.
+    pub(super) hash: String,
+    /// How its values are written.
+    pub(super) style: Style,
+}
+
+/// What the thread hands on. Of each file: its begin, its values, its end; or a failure.
+pub(super) enum Fed {
+    /// A file begins; `resumed` says that it begins with what was read before, which is left out.
+    Begin { resumed: bool, style: Option<Style> },
+    /// The next values.
+    Values(Vec<Prepared>),
+    /// The file has ended.
+    End(Ending),
+    /// The file could not be read on.
+    Failed(Error),
+}
+
+/// A piece of a file whose long strings are blobs.
+pub(super) struct Prepared {
+    pub(super) before: String,
+    pub(super) value: Option<Value>,
+    pub(super) document: Option<Value>,
+    pub(super) raw: Option<Value>,
+    pub(super) blobs: Vec<NewObject>,
+    pub(super) bytes: usize,
+    pub(super) line: u64,
+    pub(super) odd: Option<Odd>,
+}
+
+/// What is known of a file when it has been read.
+pub(super) struct Ending {
+    /// Up to the end of its last value.
+    pub(super) prefix: Prefix,
+    /// What follows that.
+    pub(super) tail: Vec<u8>,
+    /// The line on which the tail ends.
+    pub(super) lines: u64,
+}
+
+/// Reads files in order until all are read, or nobody listens.
+pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>) {
+    for order in orders {
+        let read = Feeder::open(order).and_then(|feeder| feeder.read(sink));
+        let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
+        if !listens {
+            return;
+        }
+    }
+}
+
+struct Feeder {
+    reader: Box<dyn Read + Send>,
+    path: PathBuf,
+    splitter: Splitter,
+    hasher: blake3::Hasher,
+    /// Bytes up to the end of the last value.
+    bytes: u64,
+    /// What follows the last value, as far as it was read and split.
+    loose: Vec<u8>,
+    /// What was read and not split yet.
+    buffer: Vec<u8>,
+    resumed: bool,
+    lines: u64,
+}
+
+impl Feeder {
+    fn open(order: Order) -> Result<Feeder> {
+        let Order { origin, known } = order;
+        let (reader, path) = match origin {
+            Origin::File(path) => {
+                let reader = disk::open_source(&path).map_err(Error::io("open", &path))?;
+                (reader, path)
+            }
+            Origin::Stream(reader) => (reader, PathBuf::from("-")),
+        };
+        let mut feeder = Feeder {
+            reader,
+            path,
+            splitter: Splitter::default(),
+            hasher: blake3::Hasher::new(),
+            bytes: 0,
+            loose: Vec::new(),
+            buffer: Vec::new(),
+            resumed: false,
+            lines: 0,
+        };
+        if let Some(known) = known {
+            feeder.pass(&known)?;
+        }
+        Ok(feeder)
+    }
+
+    /// Passes over what was read before, if the file still begins with it.
+    fn pass(&mut self, known: &Prefix) -> Result<()> {
+        let mut left = known.bytes;
+        let mut lines = 0;
+        let mut buffer = vec![0; STRETCH_BYTES];
+        while left > 0 {
+            let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let count = self.read_some(&mut buffer[..wanted])?;
+            if count == 0 {
+                break;
+            }
+            self.hasher.update(&buffer[..count]);
+            lines += newlines(&buffer[..count]);
+            left -= count as u64;
+        }
+        if left == 0 && self.hasher.finalize().to_hex().as_str() == known.hash {
+            self.resumed = true;
+            self.bytes = known.bytes;
+            self.lines = lines;
+            self.splitter = Splitter::resume(known.style, lines);
+            return Ok(());
+        }
+        self.hasher = blake3::Hasher::new();
+        self.reader =
+            disk::open_source(&self.path).map_err(Error::io("open", self.path.clone()))?;
+        Ok(())
+    }
+
+    /// Reads all that is left, and says whether anybody listens.
+    fn read(mut self, sink: &SyncSender<Fed>) -> Result<bool> {
+        let mut is_over = false;
+        if !self.resumed {
+            is_over = self.fill(STRETCH_BYTES)?;
+            if self.begins_with_a_document()
+                && let Some(listens) = self.document(sink)?
+            {
+                return Ok(listens);
+            }
+        }
+        let begin = Fed::Begin { resumed: self.resumed, style: self.splitter.style };
+        if sink.send(begin).is_err() {
+            return Ok(false);
+        }
+        loop {
+            is_over = is_over || self.fill(STRETCH_BYTES)?;
+            let end = self.buffer.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+            let is_cut = end.is_none() && !is_over && self.buffer.len() >= LINE_BYTES_MAX;
+            let end = match end {
+                _ if is_over || is_cut => self.buffer.len(),
+                Some(end) => end,
+                None => {
+                    let more = self.buffer.len() + STRETCH_BYTES.max(self.buffer.len() / 2);
+                    is_over = self.fill(more)?;
+                    continue;
+                }
+            };
+            if !self.hand_on(end, is_cut, sink)? {
+                return Ok(false);
+            }
+            if is_over {
+                return self.finish(sink);
+            }
+        }
+    }
+
+    /// Splits the first bytes of the buffer, and hands their values on.
+    fn hand_on(&mut self, end: usize, is_cut: bool, sink: &SyncSender<Fed>) -> Result<bool> {
+        let split = self.splitter.lines(&self.buffer[..end], is_cut);
+        let pending = self.splitter.pending_bytes();
+        let taken = &self.buffer[..split.bytes];
+        self.lines += newlines(taken);
+        match split.pieces.is_empty() {
+            true => self.loose.extend_from_slice(taken),
+            false => {
+                let (values, loose) = taken.split_at(taken.len() - pending);
+                self.hasher.update(&self.loose);
+                self.hasher.update(values);
+                self.bytes += (self.loose.len() + values.len()) as u64;
+                self.loose = loose.to_vec();
+            }
+        }
+        self.buffer.drain(..split.bytes);
+        let prepared = split.pieces.into_iter().map(prepare).collect::<Result<Vec<_>>>()?;
+        Ok(prepared.is_empty() || sink.send(Fed::Values(prepared)).is_ok())
+    }
+
+    fn finish(mut self, sink: &SyncSender<Fed>) -> Result<bool> {
+        let mut tail = std::mem::take(&mut self.loose);
+        tail.append(&mut self.buffer);
+        let prefix = Prefix {
+            bytes: self.bytes,
+            hash: self.hasher.finalize().to_hex().to_string(),
+            style: self.splitter.style.unwrap_or_default(),
+        };
+        Ok(sink.send(Fed::End(Ending { prefix, tail, lines: self.lines })).is_ok())
+    }
+
+    /// Says whether the first line is the begin of something longer.
+    fn begins_with_a_document(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(STRETCH_BYTES)]);
+        let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        let line = text.lines().next().unwrap_or_default();
+        match line.as_bytes().first() {
+            Some(b'[') => true,
+            Some(b'{') => json::parse_first(line, Rigour::Lenient).is_err(),
+            _ => false,
+        }
+    }
+
+    /// Reads the file as one document, if it is one, and says whether anybody listens.
+    fn document(&mut self, sink: &SyncSender<Fed>) -> Result<Option<bool>> {
+        let mut whole = std::mem::take(&mut self.buffer);
+        let rest = self.reader.by_ref().take(DOCUMENT_BYTES_MAX - whole.len() as u64);
+        let mut rest = rest;
+        rest.read_to_end(&mut whole).map_err(Error::io("read", self.path.clone()))?;
+        if whole.len() as u64 >= DOCUMENT_BYTES_MAX {
+            self.buffer = whole;
+            return Ok(None);
+        }
+        let mut splitter = Splitter::default();
+        let Some(split) = splitter.document(&whole) else {
+            self.buffer = whole;
+            return Ok(None);
+        };
+        let values = whole.len() - splitter.pending_bytes();
+        self.hasher.update(&whole[..values]);
+        let ending = Ending {
+            prefix: Prefix {
+                bytes: values as u64,
+                hash: self.hasher.finalize().to_hex().to_string(),
+                style: splitter.style.unwrap_or_default(),
+            },
+            tail: whole[values..].to_vec(),
+            lines: newlines(&whole),
+        };
+        let prepared = split.pieces.into_iter().map(prepare).collect::<Result<Vec<_>>>()?;
+        let begin = Fed::Begin { resumed: false, style: splitter.style };
+        let listens = sink.send(begin).is_ok()
+            && sink.send(Fed::Values(prepared)).is_ok()
+            && sink.send(Fed::End(ending)).is_ok();
+        Ok(Some(listens))
+    }
+
+    /// Reads until the buffer is so long, and says whether the file ended before.
+    fn fill(&mut self, bytes: usize) -> Result<bool> {
+        let mut filled = self.buffer.len();
+        self.buffer.resize(bytes.max(filled), 0);
+        while filled < self.buffer.len() {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let count = self.read_some(&mut buffer[filled..]);
+            self.buffer = buffer;
+            match count? {
+                0 => {
+                    self.buffer.truncate(filled);
+                    return Ok(true);
+                }
+                count => filled += count,
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read.map_err(Error::io("read", self.path.clone())),
+            }
+        }
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// Lifts the long strings of a piece.
+fn prepare(piece: Piece) -> Result<Prepared> {
+    let mut blobs = Vec::new();
+    let Piece { before, mut value, document, text, bytes, line, odd } = piece;
+    if let Some(value) = &mut value {
+        object::lift(value, &mut blobs)?;
+    }
+    let raw = text.map(|text| raw(text, &mut blobs)).transpose()?;
+    Ok(Prepared { before, value, document, raw, blobs, bytes, line, odd })
+}
+
+/// Makes a value of bytes that are kept as they are: a text, or a link to a blob.
+pub(super) fn raw(bytes: Vec<u8>, blobs: &mut Vec<NewObject>) -> Result<Value> {
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let mut raw = Value::Text(text);
+            object::lift(&mut raw, blobs)?;
+            Ok(raw)
+        }
+        Err(error) => {
+            let blob = NewObject::blob(error.into_bytes())?;
+            let raw = Value::Link(blob.id());
+            blobs.push(blob);
+            Ok(raw)
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! One file on its way into the store: values become entries, entries a tree.
+//!
+//! Objects are committed as the file goes by, with nothing that points to them; the session and its
+//! refs come with the last transaction (see `land`). An import that stops leaves objects that
+//! nothing leads to, and no half session.
+
+use std::collections::HashSet;
+
+use crate::codec::json::Style;
+use crate::dialect::{self, Dialect, Layout, Odd, Parent, Source, Step, Voice};
+use crate::error::Result;
+use crate::id::Id;
+use crate::object::{Entry, NewObject};
+use crate::ops::import::elsewhere::Elsewhere;
+use crate::ops::import::feed::Prepared;
+use crate::ops::import::late::{Late, Placed, Ready};
+use crate::ops::import::tree::{Hang, Tree, name_hash};
+use crate::repo::Repo;
+use crate::store::{Durability, Transaction};
+
+/// The type of an entry that could not be read: its text is kept, and nothing else is known.
+const UNPARSED: &str = "unparsed";
+
+/// How many values are looked at to recognise a dialect.
+const VALUES_RECOGNISED: usize = 8;
+
+/// How many values one event closes. Copies of a file share the events of what they share.
+pub(super) const STRETCH_VALUES: usize = 4096;
+
+/// How much is committed together.
+const COMMIT_BYTES: usize = 3 << 20;
+
+/// How many oddities of a file are told one by one.
+const ODDITIES_TOLD_MAX: usize = 1000;
+
+/// Something odd in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oddity {
+    /// What.
+    pub what: Strange,
+    /// The line, from 1.
+    pub line: u64,
+}
+
+/// What can be odd about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strange {
+    /// About the text of a line.
+    Text(Odd),
+    /// A value hangs on one that is nowhere.
+    Orphan,
+    /// Values hang on each other in a circle.
+    Circle,
+    /// Two values have one id.
+    Twin,
+    /// The end of the file is half a line.
+    TornEnd,
+    /// The file is not what it was when it was last read.
+    Rewritten,
+}
+
+/// What an import added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Values that became entries.
+    pub entries: u64,
+    /// Entries that the store had.
+    pub entries_shared: u64,
+    /// Long strings.
+    pub strings: u64,
+    /// Long strings that the store had.
+    pub strings_shared: u64,
+    /// Bytes of objects that the store had.
+    pub bytes_shared: u64,
+    /// Bytes of objects that it had not.
+    pub bytes_new: u64,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: &Tally) {
+        self.entries += other.entries;
+        self.entries_shared += other.entries_shared;
+        self.strings += other.strings;
+        self.strings_shared += other.strings_shared;
+        self.bytes_shared += other.bytes_shared;
+        self.bytes_new += other.bytes_new;
+    }
+}
+
+/// One file on its way into the store.
+pub(super) struct Intake<'a> {
+    repo: &'a Repo,
+    /// Nothing is written.
+    is_dry: bool,
+    pub(super) dialect: Option<&'static dyn Dialect>,
+    /// What was read before the dialect was known.
+    waiting: Vec<Prepared>,
+    pub(super) source: Source,
+    pub(super) tree: Tree,
+    /// How the values of each stretch stood.
+    pub(super) layouts: Vec<Layout>,
+    /// How many values stand in the store already.
+    pub(super) known: usize,
+    /// The time of the first value that has one, and of the value before.
+    first_time: Option<i64>,
+    time: i64,
+    pub(super) objects: Vec<NewObject>,
+    objects_bytes: usize,
+    /// Parents that were not found, by the hash of their ids.
+    pub(super) orphans: Vec<(String, u64)>,
+    pub(super) odds: Vec<Oddity>,
+    pub(super) odd_count: u64,
+    pub(super) tally: Tally,
+    /// What a dry run would have written.
+    pub(super) dry_seen: HashSet<Id>,
+    /// Values that other files wait for.
+    pub(super) answered: Vec<(u64, Id)>,
+    /// Whether all values are gathered before the first is placed.
+    pub(super) is_whole: bool,
+    gathered: Vec<(Prepared, Step)>,
+    is_document: bool,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(repo: &'a Repo, is_dry: bool, stem: String) -> Intake<'a> {
+        Intake {
+            repo,
+            is_dry,
+            dialect: None,
+            waiting: Vec::new(),
+            source: Source { stem, ..Source::default() },
+            tree: Tree::default(),
+            layouts: Vec::new(),
+            known: 0,
+            first_time: None,
+            time: 0,
+            objects: Vec::new(),
+            objects_bytes: 0,
+            orphans: Vec::new(),
+            odds: Vec::new(),
+            odd_count: 0,
+            tally: Tally::default(),
+            dry_seen: HashSet::new(),
+            answered: Vec::new(),
+            is_whole: false,
+            gathered: Vec::new(),
+            is_document: false,
+        }
+    }
+
+    /// Says whether the file is one document.
+    pub(super) fn is_document(&self) -> bool {
+        self.is_document
+    }
+
+    /// Says whether values hang on others that came after them.
+    pub(super) fn has_late_parents(&self) -> bool {
+        self.orphans.iter().any(|(_, name)| self.tree.named(*name).is_some())
+    }
+
+    /// Gives the time of the first value that has one.
+    pub(super) fn first_time(&self) -> Option<i64> {
+        self.first_time
+    }
+
+    /// Gives the time of the last value.
+    pub(super) fn time(&self) -> i64 {
+        self.time
+    }
+
+    /// Begins a stretch of values.
+    pub(super) fn open_layout(&mut self, anew: bool, style: Option<Style>) {
+        self.layouts.push(Layout { anew, style: style.unwrap_or_default(), ..Layout::default() });
+    }
+
+    /// Says what is odd.
+    pub(super) fn odd(&mut self, what: Strange, line: u64) {
+        self.odd_count += 1;
+        if self.odds.len() < ODDITIES_TOLD_MAX {
+            self.odds.push(Oddity { what, line });
+        }
+    }
+
+    /// Takes values in; what can't be placed waits until the dialect is known.
+    pub(super) fn take(&mut self, values: Vec<Prepared>, elsewhere: &mut Elsewhere) -> Result<()> {
+        if self.dialect.is_some() {
+            return values.into_iter().try_for_each(|value| self.value(value, elsewhere));
+        }
+        self.waiting.extend(values);
+        let is_enough = self.waiting.iter().filter(|one| one.value.is_some()).count();
+        if is_enough >= VALUES_RECOGNISED {
+            self.recognise(elsewhere)?;
+        }
+        Ok(())
+    }
+
+    /// Decides on a dialect, if there is none yet, and takes in what waited for it.
+    pub(super) fn recognise(&mut self, elsewhere: &mut Elsewhere) -> Result<()> {
+        if self.dialect.is_none() {
+            let mut first = Vec::new();
+            for waiting in self.waiting.iter().filter(|one| one.value.is_some()) {
+                first.extend(waiting.document.iter().chain(&waiting.value).cloned());
+                if first.len() >= VALUES_RECOGNISED {
+                    break;
+                }
+            }
+            self.dialect = dialect::recognised(&first);
+        }
+        if self.dialect.is_none() {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_iter().try_for_each(|value| self.value(value, elsewhere))
+    }
+
+    fn value(&mut self, prepared: Prepared, elsewhere: &mut Elsewhere) -> Result<()> {
+        let step = self.step(&prepared);
+        if self.is_whole {
+            self.gathered.push((prepared, step));
+            return Ok(());
+        }
+        let line = prepared.line;
+        let (hang, parent) = self.parent(&step, line, elsewhere)?;
+        let mut prepared = prepared;
+        self.note_before(std::mem::take(&mut prepared.before));
+        let id = self.put(prepared, &step, parent)?;
+        self.seat(id, &step, hang, line, elsewhere);
+        match self.objects_bytes >= COMMIT_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Asks the dialect what a value is.
+    fn step(&mut self, prepared: &Prepared) -> Step {
+        if let Some(odd) = prepared.odd {
+            self.odd(Strange::Text(odd), prepared.line);
+        }
+        let Some(dialect) = self.dialect else {
+            return Step::beside(UNPARSED, None);
+        };
+        if let Some(document) = &prepared.document {
+            self.is_document = true;
+            dialect.read(document, &mut self.source);
+        }
+        let step = match &prepared.value {
+            Some(value) => dialect.read(value, &mut self.source),
+            None => Step::beside(UNPARSED, None),
+        };
+        self.source.values += 1;
+        step
+    }
+
+    /// Finds what a value hangs on.
+    fn parent(
+        &mut self,
+        step: &Step,
+        line: u64,
+        elsewhere: &mut Elsewhere,
+    ) -> Result<(Hang, Option<Id>)> {
+        let on = |row: u32| (Hang::On(row), Some(self.tree.id(row)));
+        let name = match &step.parent {
+            Parent::Beside => return Ok((Hang::Beside, None)),
+            Parent::Root => return Ok((Hang::Top, None)),
+            Parent::Before => return Ok(self.tree.last().map_or((Hang::Top, None), on)),
+            Parent::Id(name) => name,
+        };
+        let hash = name_hash(name);
+        if let Some(row) = self.tree.named(hash) {
+            return Ok(on(row));
+        }
+        let found = elsewhere.find(hash, &self.source)?;
+        if found.is_none() {
+            self.odd(Strange::Orphan, line);
+            if !self.orphans.iter().any(|(_, known)| *known == hash) {
+                self.orphans.push((name.clone(), hash));
+            }
+        }
+        Ok((Hang::Top, found))
+    }
+
+    /// Makes an entry of a value, and gives its id.
+    fn put(&mut self, prepared: Prepared, step: &Step, parent: Option<Id>) -> Result<Id> {
+        self.time = step.time.unwrap_or(self.time);
+        self.first_time = self.first_time.or(step.time);
+        let entry = Entry {
+            label: step.label.clone(),
+            time: self.time,
+            parents: parent.into_iter().collect(),
+            body: prepared.value.unwrap_or_default(),
+            raw: prepared.raw,
+        };
+        for blob in prepared.blobs {
+            self.objects_bytes += blob.content().len();
+            self.objects.push(blob);
+        }
+        let object = entry.encode()?;
+        let id = object.id();
+        self.objects_bytes += object.content().len();
+        self.objects.push(object);
+        Ok(id)
+    }
+
+    /// Notes what stands before the next value, and begins a stretch where that is due.
+    fn note_before(&mut self, before: String) {
+        let place = (self.tree.len() - self.known) % STRETCH_VALUES;
+        if place == 0 && self.tree.len() > self.known {
+            let style = self.layouts.last().map(|layout| layout.style);
+            let between = self.layouts.last().map(|layout| layout.between.clone());
+            self.open_layout(false, style);
+            if let (Some(layout), Some(between)) = (self.layouts.last_mut(), between) {
+                layout.between = between;
+            }
+        }
+        if let Some(layout) = self.layouts.last_mut() {
+            layout.note(place as u64, before);
+        }
+    }
+
+    /// Gives a value that has an entry its row.
+    pub(super) fn seat(
+        &mut self,
+        id: Id,
+        step: &Step,
+        hang: Hang,
+        line: u64,
+        elsewhere: &Elsewhere,
+    ) {
+        let name = step.id.as_deref().map(name_hash);
+        if let Some(name) = name {
+            if let Some(twin) = self.tree.named(name)
+                && self.tree.id(twin) != id
+            {
+                self.odd(Strange::Twin, line);
+            }
+            if elsewhere.is_awaited(name) {
+                self.answered.push((name, id));
+            }
+        }
+        let voice = if hang == Hang::Beside { Voice::None } else { step.voice };
+        self.tree.add(id, name, hang, voice);
+    }
+
+    /// Places what was gathered: a parent before its children, wherever they stand in the file.
+    pub(super) fn place_all(&mut self, elsewhere: &mut Elsewhere) -> Result<()> {
+        let gathered = std::mem::take(&mut self.gathered);
+        let mut late = Late::new(gathered, &self.tree);
+        for row in 0..late.len() {
+            while let Some(ready) = late.next(row) {
+                if ready.is_circle {
+                    self.odd(Strange::Circle, ready.prepared.line);
+                }
+                let Ready { row, prepared, step, before, .. } = ready;
+                let line = prepared.line;
+                let (hang, parent) = match ready.parent {
+                    Some((row, id)) => (Hang::On(row), Some(id)),
+                    None if ready.is_circle => (Hang::Top, None),
+                    None => self.parent(&step, line, elsewhere)?,
+                };
+                let id = self.put(prepared, &step, parent)?;
+                late.placed(Placed { id, hang, step, before, line }, row);
+                if self.objects_bytes >= COMMIT_BYTES {
+                    self.flush()?;
+                }
+            }
+        }
+        for Placed { id, hang, step, before, line } in late.into_placed() {
+            self.note_before(before);
+            self.seat(id, &step, hang, line, elsewhere);
+        }
+        Ok(())
+    }
+
+    /// Takes a value in that the store has: an entry of the session that goes on.
+    pub(super) fn recall(&mut self, id: Id, entry: &Entry) {
+        let Some(dialect) = self.dialect else {
+            return;
+        };
+        let step = match entry.body.as_map() {
+            Some(_) => dialect.read(&entry.body, &mut self.source),
+            None => Step::beside(UNPARSED, None),
+        };
+        self.source.values += 1;
+        self.time = entry.time;
+        self.first_time = self.first_time.or(Some(entry.time));
+        let hang = match (&step.parent, self.tree.last()) {
+            (Parent::Beside, _) => Hang::Beside,
+            (Parent::Before, Some(last)) => Hang::On(last),
+            (Parent::Id(name), _) => self.tree.named(name_hash(name)).map_or(Hang::Top, Hang::On),
+            _ => Hang::Top,
+        };
+        let name = step.id.as_deref().map(name_hash);
+        let voice = if hang == Hang::Beside { Voice::None } else { step.voice };
+        self.tree.add(id, name, hang, voice);
+        self.known += 1;
+    }
+
+    /// Commits what has been gathered, and counts what the store had of it.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let objects = self.settle()?;
+        if self.is_dry || objects.is_empty() {
+            return Ok(());
+        }
+        self.repo.commit(Durability::Relaxed, &mut |_| {
+            Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+        })
+    }
+
+    /// Takes what has been gathered and the store has not.
+    pub(super) fn settle(&mut self) -> Result<Vec<NewObject>> {
+        let mut objects = std::mem::take(&mut self.objects);
+        self.objects_bytes = 0;
+        let snapshot = self.repo.snapshot()?;
+        let known = snapshot.known(&objects)?;
+        let mut seen = HashSet::new();
+        let mut place = 0;
+        let tally = &mut self.tally;
+        let dry_seen = &mut self.dry_seen;
+        let is_dry = self.is_dry;
+        objects.retain(|object| {
+            let is_new = !known[place]
+                && seen.insert(object.id())
+                && (!is_dry || dry_seen.insert(object.id()));
+            place += 1;
+            let is_entry = object.kind() == Entry::KIND;
+            let (all, shared) = match is_entry {
+                true => (&mut tally.entries, &mut tally.entries_shared),
+                false => (&mut tally.strings, &mut tally.strings_shared),
+            };
+            *all += 1;
+            *shared += u64::from(!is_new);
+            let bytes = object.content().len() as u64;
+            *if is_new { &mut tally.bytes_new } else { &mut tally.bytes_shared } += bytes;
+            is_new
+        });
+        Ok(objects)
+    }
+}

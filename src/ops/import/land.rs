@@ -1,0 +1,385 @@
+//! The last transaction of a file: its session, and the refs that make it one.
+
+use std::collections::BTreeMap;
+
+use crate::codec::Value;
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::object::{self, Fork, NewObject, Object, Session};
+use crate::ops::import::elsewhere::Elsewhere;
+use crate::ops::import::feed::{self, Ending};
+use crate::ops::import::intake::{Intake, STRETCH_VALUES};
+use crate::ops::import::tree::{Row, Side, name_hash};
+use crate::ops::imported::{Record, Stretch};
+use crate::repo::{Repo, restored};
+use crate::session::{
+    BranchRecord, FIRST_BRANCH, Message, Transcript, View, check_name, restored_entry,
+};
+use crate::store::{
+    Durability, Expected, Operation, RefName, RefUpdate, RefValue, Snapshot, Transaction,
+};
+use crate::walk::BRANCH;
+
+/// How many words and characters of an entry name a branch.
+const BRANCH_WORDS_MAX: usize = 5;
+const BRANCH_CHARACTERS_MAX: usize = 40;
+
+/// What the name of a branch or session is made of where there are no words.
+const BRANCH_STEM: &str = "branch";
+const SESSION_STEM: &str = "session";
+
+/// The file that a session came from, as it was when it was read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct From {
+    pub(super) source: Option<String>,
+    pub(super) size: u64,
+    pub(super) modified_ms: i64,
+}
+
+/// What is put into the store.
+pub(super) struct Landing<'a> {
+    pub(super) repo: &'a Repo,
+    pub(super) from: &'a From,
+    /// The session that goes on, if it is not a new one.
+    pub(super) sid: Option<String>,
+    pub(super) operation: &'a Operation,
+}
+
+/// A session that has landed.
+pub(super) struct Landed {
+    pub(super) meta: Session,
+    pub(super) record: Record,
+}
+
+/// What a plan gathers.
+struct Plan<'a> {
+    view: View<'a>,
+    objects: Vec<NewObject>,
+    refs: BTreeMap<String, RefValue>,
+    events: Option<Id>,
+    now_ms: i64,
+}
+
+impl Landing<'_> {
+    /// Makes the session, or brings it up to date, in one transaction.
+    pub(super) fn land(
+        &self,
+        intake: &mut Intake<'_>,
+        ending: Ending,
+        elsewhere: &Elsewhere,
+    ) -> Result<Landed> {
+        let mut blobs = Vec::new();
+        let tail = feed::raw(ending.tail, &mut blobs)?;
+        if let Some(layout) = intake.layouts.last_mut() {
+            layout.tail = tail;
+        }
+        intake.objects.extend(blobs);
+        intake.flush()?;
+        let mut landed = None;
+        self.repo.commit(Durability::Relaxed, &mut |snapshot| {
+            let (transaction, meta, record) =
+                self.plan(snapshot, intake, &ending.prefix, elsewhere)?;
+            landed = Some(Landed { meta, record });
+            Ok(transaction)
+        })?;
+        Ok(landed.expect("the plan was called"))
+    }
+
+    fn plan(
+        &self,
+        snapshot: &dyn Snapshot,
+        intake: &Intake<'_>,
+        prefix: &feed::Prefix,
+        elsewhere: &Elsewhere,
+    ) -> Result<(Transaction, Session, Record)> {
+        let sid = match &self.sid {
+            Some(sid) => sid.clone(),
+            None => free_sid(snapshot, intake)?,
+        };
+        let view = View::unchecked(snapshot, &sid);
+        let old = match self.sid {
+            Some(_) => Some(view.meta()?),
+            None => None,
+        };
+        let old_record = old.as_ref().and_then(|meta| Record::of(&meta.meta));
+        let mut plan = Plan {
+            events: view.target("events")?,
+            view,
+            objects: Vec::new(),
+            refs: BTreeMap::new(),
+            now_ms: self.operation.time,
+        };
+        let branch = plan.branch(old_record.as_ref())?;
+        let head = intake.tree.last().map(|row| intake.tree.id(row));
+        plan.leave(head)?;
+        plan.stretches(intake, head)?;
+        plan.sides(intake, &branch)?;
+        plan.labels(intake)?;
+        if let Some(head) = head {
+            plan.refs.insert(format!("heads/{branch}"), RefValue::Id(head));
+            plan.refs.insert("tip".to_owned(), RefValue::Id(head));
+        }
+        if old.is_none() {
+            let name = plan.view.name(&format!("heads/{branch}"))?;
+            plan.refs.insert("HEAD".to_owned(), RefValue::Symbolic(name));
+        }
+        let record = Record {
+            foreign: intake.source.foreign.clone(),
+            name: intake.source.name.clone(),
+            bytes: prefix.bytes,
+            hash: prefix.hash.clone(),
+            size: self.from.size,
+            modified_ms: self.from.modified_ms,
+            branch,
+            head,
+            orphans: intake.orphans.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        let meta = self.meta(sid, old, old_record.as_ref(), intake, &record, elsewhere);
+        let transaction = plan.finish(&meta, self.operation)?;
+        Ok((transaction, meta, record))
+    }
+
+    /// Makes the session's metadata; what a person changed stays.
+    fn meta(
+        &self,
+        sid: String,
+        old: Option<Session>,
+        old_record: Option<&Record>,
+        intake: &Intake<'_>,
+        record: &Record,
+        elsewhere: &Elsewhere,
+    ) -> Session {
+        let source = &intake.source;
+        let time = source.time.or(intake.first_time()).unwrap_or(self.operation.time);
+        let is_new = old.is_none();
+        let mut meta = old.unwrap_or_else(|| Session::new(sid, time));
+        if is_new || meta.name == old_record.and_then(|record| record.name.clone()) {
+            meta.name.clone_from(&source.name);
+        }
+        meta.cwd = source.cwd.clone().or(meta.cwd);
+        meta.provider = source.provider.clone().or(meta.provider);
+        meta.model = source.model.clone().or(meta.model);
+        meta.dialect = intake.dialect.map(|dialect| dialect.name().to_owned());
+        meta.source.clone_from(&self.from.source);
+        if let (None, Some(lineage)) = (&meta.fork, &source.lineage) {
+            let parent = elsewhere.of_foreign(&lineage.session);
+            let entry = lineage.entry.as_deref().map(name_hash);
+            meta.fork = Some(Fork {
+                session: parent.map_or(lineage.session.clone(), |known| known.sid.clone()),
+                entry: entry.and_then(|name| parent?.value(name)),
+                reason: lineage.reason.clone(),
+                metadata: lineage.metadata.clone(),
+            });
+        }
+        record.put(&mut meta.meta);
+        meta
+    }
+}
+
+impl Plan<'_> {
+    /// Chooses the branch that follows the file: the one that did, unless somebody moved it.
+    fn branch(&self, old: Option<&Record>) -> Result<String> {
+        let Some(old) = old else {
+            return Ok(FIRST_BRANCH.to_owned());
+        };
+        match self.view.branch(&old.branch)? == old.head {
+            true => Ok(old.branch.clone()),
+            false => self.view.free_branch(&old.branch),
+        }
+    }
+
+    /// Closes the run that somebody began since the last import.
+    fn leave(&mut self, next: Option<Id>) -> Result<()> {
+        let end = Transcript { tip: self.view.target("tip")?, events: self.events };
+        let count = end.run_count(self.view.snapshot)?;
+        if count > 0
+            && let Some(event) = end.leave(|| Ok(count), next, self.now_ms)?
+        {
+            self.events = Some(self.put(Object::Event(event))?);
+        }
+        Ok(())
+    }
+
+    /// Closes the runs of the values that are new.
+    fn stretches(&mut self, intake: &Intake<'_>, head: Option<Id>) -> Result<()> {
+        let mut from = intake.known;
+        for layout in &intake.layouts {
+            let to = intake.tree.len().min(from + STRETCH_VALUES);
+            let runs = intake.tree.runs(from, to);
+            let stretch = Stretch { layout: layout.clone(), runs };
+            let event = stretch.event(intake.time(), self.events, head);
+            self.events = Some(self.put(Object::Event(event))?);
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Makes branches of the paths that somebody decided on.
+    fn sides(&mut self, intake: &Intake<'_>, main: &str) -> Result<()> {
+        let mut known: BTreeMap<Id, String> = BTreeMap::new();
+        for (name, _) in self.view.branches()? {
+            let record = self.view.record(&name)?;
+            let first = record.and_then(|record| record.metadata.get("first")?.as_link());
+            known.extend(first.map(|first| (first, name)));
+        }
+        for side in intake.tree.sides() {
+            let first = intake.tree.id(side.first);
+            let tip = RefValue::Id(intake.tree.id(side.tip));
+            if let Some(name) = known.get(&first) {
+                self.refs.insert(format!("heads/{name}"), tip);
+                continue;
+            }
+            let stem = match given_name(intake, &side) {
+                Some(name) => name,
+                None => stem_of(self.view.snapshot, &first)?,
+            };
+            let name = self.free_branch(&stem, main)?;
+            let record = BranchRecord {
+                reason: side.reason.map(str::to_owned),
+                metadata: Value::map([("first", Value::Link(first))]),
+                ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
+            };
+            let head = intake.tree.last().map(|row| intake.tree.id(row));
+            let mut event = Transcript { tip: None, events: self.events }.close(
+                0,
+                BRANCH,
+                head,
+                record.body(&name),
+                intake.time(),
+            );
+            event.priors = self.events.into_iter().collect();
+            let id = self.put(Object::Event(event))?;
+            self.events = Some(id);
+            self.refs.insert(format!("records/{name}"), RefValue::Id(id));
+            self.refs.insert(format!("heads/{name}"), tip);
+        }
+        Ok(())
+    }
+
+    fn free_branch(&self, stem: &str, main: &str) -> Result<String> {
+        let mut name = stem.to_owned();
+        let mut number = 2;
+        loop {
+            let head = format!("heads/{name}");
+            let is_free = name != main
+                && !self.refs.contains_key(&head)
+                && self.view.reference(&head)?.is_none();
+            if is_free {
+                return Ok(name);
+            }
+            name = format!("{stem}-{number}");
+            number += 1;
+        }
+    }
+
+    fn labels(&mut self, intake: &Intake<'_>) -> Result<()> {
+        let mut by_target: BTreeMap<Row, String> = BTreeMap::new();
+        for label in &intake.source.labels {
+            let Some(row) = intake.tree.named(name_hash(&label.target)) else {
+                continue;
+            };
+            match &label.name {
+                Some(name) => drop(by_target.insert(row, name.clone())),
+                None => drop(by_target.remove(&row)),
+            }
+        }
+        for (row, name) in by_target {
+            let name = clean(&name, BRANCH_CHARACTERS_MAX, "label");
+            let rest = format!("labels/{name}");
+            if check_name("label", &name).is_ok() && self.view.name(&rest).is_ok() {
+                self.refs.insert(rest, RefValue::Id(intake.tree.id(row)));
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, object: Object) -> Result<Id> {
+        object::encode_lifted(object, &mut self.objects)
+    }
+
+    fn finish(mut self, meta: &Session, operation: &Operation) -> Result<Transaction> {
+        let meta = self.put(Object::Session(meta.clone()))?;
+        self.refs.insert("meta".to_owned(), RefValue::Id(meta));
+        self.refs.extend(self.events.map(|events| ("events".to_owned(), RefValue::Id(events))));
+        let snapshot = self.view.snapshot;
+        let mut refs = Vec::with_capacity(self.refs.len() + 1);
+        for (rest, new) in std::mem::take(&mut self.refs) {
+            let name = self.view.name(&rest)?;
+            let expected = snapshot.reference(&name)?.map_or(Expected::Missing, Expected::Is);
+            refs.push(RefUpdate { name, expected, new: Some(new) });
+        }
+        let current = RefName::new("HEAD")?;
+        if snapshot.reference(&current)?.is_none() {
+            let head = RefValue::Symbolic(self.view.name("HEAD")?);
+            refs.push(RefUpdate { name: current, expected: Expected::Missing, new: Some(head) });
+        }
+        Ok(Transaction { objects: self.objects, refs, operation: Some(operation.clone()) })
+    }
+}
+
+/// Gives the name that the file gives to a branch, if it names a value of it.
+fn given_name(intake: &Intake<'_>, side: &Side) -> Option<String> {
+    let given = intake.source.branches.iter().find(|label| {
+        let row = intake.tree.named(name_hash(&label.target));
+        row.is_some_and(|row| intake.tree.is_between(side.first, side.tip, row))
+    })?;
+    let name = clean(given.name.as_deref()?, usize::MAX, BRANCH_STEM);
+    Some(name).filter(|name| is_branch_name(name))
+}
+
+/// Names a branch after its first entry.
+fn stem_of(snapshot: &dyn Snapshot, first: &Id) -> Result<String> {
+    let mut entry = restored_entry(snapshot, first)?;
+    restored(snapshot, &mut entry.body)?;
+    let message = Message::read(&entry.label, &entry.body);
+    let text = message.map(|message| message.text()).unwrap_or_default();
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
+    let stem = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+    let stem = clean(&stem, BRANCH_CHARACTERS_MAX, BRANCH_STEM);
+    Ok(if is_branch_name(&stem) { stem } else { BRANCH_STEM.to_owned() })
+}
+
+fn is_branch_name(name: &str) -> bool {
+    check_name("branch", name).is_ok() && RefName::of_session("s", &format!("heads/{name}")).is_ok()
+}
+
+/// Makes a name of a text: one line, no blanks at its ends, nothing that a ref may not have.
+fn clean(text: &str, characters_max: usize, empty: &str) -> String {
+    let letters = text.chars().map(|letter| match letter {
+        letter if letter.is_control() => ' ',
+        letter => letter,
+    });
+    let cut: String = letters.take(characters_max).collect();
+    let name = cut.trim_matches([' ', '-', '.', '/']).replace("..", ".").replace("@{", "@");
+    if name.is_empty() { empty.to_owned() } else { name }
+}
+
+/// Finds an id for a new session: the one it has in its file, if the file is named after it, else
+/// the file's name.
+fn free_sid(snapshot: &dyn Snapshot, intake: &Intake<'_>) -> Result<String> {
+    let source = &intake.source;
+    let foreign = source.foreign.as_deref().filter(|id| !id.is_empty());
+    let is_named = foreign.is_some_and(|id| source.stem.is_empty() || source.stem.ends_with(id));
+    let stem = match foreign {
+        Some(id) if is_named => id,
+        _ if source.stem.is_empty() => SESSION_STEM,
+        _ => &source.stem,
+    };
+    let stem = clean(&stem.replace(['/', ':', ' '], "-"), 100, SESSION_STEM);
+    let stem = stem.strip_suffix(".lock").unwrap_or(&stem).to_owned();
+    let mut sid = stem.clone();
+    let mut number = 2;
+    while snapshot.reference(&RefName::of_session(&sid, "meta")?)?.is_some() {
+        sid = format!("{stem}-{number}");
+        number += 1;
+        if number > 1_000_000 {
+            return Err(Error::InvalidName {
+                what: "session id",
+                name: stem,
+                why: "a million sessions are called so",
+            });
+        }
+    }
+    Ok(sid)
+}

@@ -1,0 +1,119 @@
+//! A file in which values come before those that they hang on, placed in the order of the tree.
+
+use std::collections::HashMap;
+
+use crate::dialect::{Parent, Step};
+use crate::id::Id;
+use crate::ops::import::feed::Prepared;
+use crate::ops::import::tree::{Hang, Row, Tree, name_hash};
+
+/// The values of a file, some of them placed.
+pub(super) struct Late {
+    slots: Vec<Slot>,
+    /// The row of the first value.
+    base: usize,
+    named: HashMap<u64, usize>,
+    /// The values that wait for the last of them.
+    stack: Vec<usize>,
+}
+
+enum Slot {
+    Waiting(Box<(Prepared, Step)>),
+    /// On its way to be placed.
+    Taken,
+    Placed(Placed),
+}
+
+/// A value that has an entry.
+pub(super) struct Placed {
+    pub(super) id: Id,
+    pub(super) hang: Hang,
+    pub(super) step: Step,
+    pub(super) before: String,
+    pub(super) line: u64,
+}
+
+/// A value whose parent is placed, or is not in the file.
+pub(super) struct Ready {
+    pub(super) row: usize,
+    pub(super) prepared: Prepared,
+    pub(super) step: Step,
+    pub(super) parent: Option<(Row, Id)>,
+    pub(super) is_circle: bool,
+    pub(super) before: String,
+}
+
+impl Late {
+    pub(super) fn new(gathered: Vec<(Prepared, Step)>, tree: &Tree) -> Late {
+        let mut named = HashMap::new();
+        for (row, (_, step)) in gathered.iter().enumerate() {
+            if let Some(name) = &step.id {
+                named.insert(name_hash(name), row);
+            }
+        }
+        let slots = gathered.into_iter().map(|one| Slot::Waiting(Box::new(one))).collect();
+        Late { slots, base: tree.len(), named, stack: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Gives the next value to be placed on the way to this one; `None` when it is placed.
+    pub(super) fn next(&mut self, row: usize) -> Option<Ready> {
+        if self.stack.is_empty() {
+            self.stack.push(row);
+        }
+        loop {
+            let top = *self.stack.last()?;
+            let Slot::Waiting(waiting) = &self.slots[top] else {
+                self.stack.pop();
+                continue;
+            };
+            let parent = self.parent(top, &waiting.1);
+            let is_circle = parent.is_some_and(|parent| self.stack.contains(&parent));
+            let placed = match parent.map(|parent| (parent, &self.slots[parent])) {
+                Some((parent, Slot::Placed(placed))) => {
+                    Some(((self.base + parent) as Row, placed.id))
+                }
+                Some((parent, Slot::Waiting(_))) if !is_circle => {
+                    self.stack.push(parent);
+                    continue;
+                }
+                _ => None,
+            };
+            self.stack.pop();
+            let Slot::Waiting(taken) = std::mem::replace(&mut self.slots[top], Slot::Taken) else {
+                continue;
+            };
+            let (mut prepared, step) = *taken;
+            let before = std::mem::take(&mut prepared.before);
+            return Some(Ready { row: top, prepared, step, parent: placed, is_circle, before });
+        }
+    }
+
+    fn parent(&self, row: usize, step: &Step) -> Option<usize> {
+        match &step.parent {
+            Parent::Id(name) => self.named.get(&name_hash(name)).copied(),
+            Parent::Before => (0..row).rev().find(|row| match &self.slots[*row] {
+                Slot::Waiting(waiting) => waiting.1.parent != Parent::Beside,
+                Slot::Placed(placed) => placed.hang != Hang::Beside,
+                Slot::Taken => false,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Notes where a value was placed.
+    pub(super) fn placed(&mut self, placed: Placed, row: usize) {
+        self.slots[row] = Slot::Placed(placed);
+    }
+
+    /// Gives all values in the order of the file.
+    pub(super) fn into_placed(self) -> impl Iterator<Item = Placed> {
+        self.slots.into_iter().filter_map(|slot| match slot {
+            Slot::Placed(placed) => Some(placed),
+            _ => None,
+        })
+    }
+}

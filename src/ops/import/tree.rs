@@ -1,0 +1,236 @@
+//! The tree of a file: a row for each of its values, in their order.
+//!
+//! Rows are small (about 60 bytes with the map of names), so that a file of millions of lines fits
+//! into memory. A parent's row always comes before its children's.
+
+use std::collections::HashMap;
+
+use crate::dialect::Voice;
+use crate::id::Id;
+use crate::object::Run;
+
+/// A value's place among the values of its file.
+pub(super) type Row = u32;
+
+/// No row: the value begins a path, or hangs on an entry of another file.
+const NONE: Row = Row::MAX;
+/// No row: the value is not part of the tree.
+const BESIDE: Row = Row::MAX - 1;
+
+/// Where a value hangs, as far as its file knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hang {
+    /// On nothing of this file.
+    Top,
+    /// On this value.
+    On(Row),
+    /// It is not part of the tree.
+    Beside,
+}
+
+/// The tree of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    ids: Vec<Id>,
+    parents: Vec<Row>,
+    voices: Vec<Voice>,
+    /// By the hash of its id in the file; the last counts.
+    named: HashMap<u64, Row>,
+    /// The last value that is part of the tree.
+    last: Option<Row>,
+}
+
+/// A path of the tree that ends elsewhere than the last value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Side {
+    /// Where it ends.
+    pub(super) tip: Row,
+    /// The first value that is on no path before.
+    pub(super) first: Row,
+    /// Where it leaves one of them.
+    pub(super) at: Option<Row>,
+    /// Why, in the words of branch records.
+    pub(super) reason: Option<&'static str>,
+}
+
+/// Hashes the id that a value has in its file.
+pub(super) fn name_hash(id: &str) -> u64 {
+    let hash = blake3::hash(id.as_bytes());
+    let first = hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
+    u64::from_le_bytes(*first)
+}
+
+impl Tree {
+    /// Adds the next value.
+    pub(super) fn add(&mut self, id: Id, name: Option<u64>, hang: Hang, voice: Voice) {
+        let row = self.ids.len() as Row;
+        self.ids.push(id);
+        self.voices.push(voice);
+        self.parents.push(match hang {
+            Hang::Top => NONE,
+            Hang::On(parent) => parent,
+            Hang::Beside => BESIDE,
+        });
+        if hang != Hang::Beside {
+            self.last = Some(row);
+        }
+        if let Some(name) = name {
+            self.named.insert(name, row);
+        }
+    }
+
+    /// Counts the values.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Gives the entry of a value.
+    pub(super) fn id(&self, row: Row) -> Id {
+        self.ids[row as usize]
+    }
+
+    /// Finds a value by its id in the file.
+    pub(super) fn named(&self, name: u64) -> Option<Row> {
+        self.named.get(&name).copied()
+    }
+
+    /// Gives all names and the entries that have them.
+    pub(super) fn into_names(self) -> HashMap<u64, Id> {
+        let Tree { named, ids, .. } = self;
+        named.into_iter().map(|(name, row)| (name, ids[row as usize])).collect()
+    }
+
+    /// Gives the last value that is part of the tree.
+    pub(super) fn last(&self) -> Option<Row> {
+        self.last
+    }
+
+    fn parent(&self, row: Row) -> Option<Row> {
+        Some(self.parents[row as usize]).filter(|parent| *parent < BESIDE)
+    }
+
+    /// Says whether a value is on the way from one to a later one.
+    pub(super) fn is_between(&self, first: Row, tip: Row, row: Row) -> bool {
+        let mut next = Some(tip);
+        while let Some(passed) = next {
+            if passed == row {
+                return true;
+            }
+            next = if passed == first { None } else { self.parent(passed) };
+        }
+        false
+    }
+
+    /// Makes runs of the values from a row on, up to another.
+    pub(super) fn runs(&self, from: usize, to: usize) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for row in from..to {
+            let follows = row > from && self.parents[row] as usize == row - 1;
+            match runs.last_mut() {
+                Some(run) if follows => *run = Run { tip: self.ids[row], count: run.count + 1 },
+                _ => runs.push(Run { tip: self.ids[row], count: 1 }),
+            }
+        }
+        runs
+    }
+
+    /// Finds the paths on which somebody speaks and that don't end in the last value; the one that
+    /// was written to last comes first.
+    pub(super) fn sides(&self) -> Vec<Side> {
+        let mut is_passed = vec![false; self.len()];
+        let mut next_on_main: HashMap<Option<Row>, Row> = HashMap::new();
+        let mut row = self.last;
+        while let Some(passed) = row {
+            is_passed[passed as usize] = true;
+            row = self.parent(passed);
+            next_on_main.insert(row, passed);
+        }
+        let mut has_child = vec![false; self.len()];
+        for parent in self.parents.iter().filter(|parent| **parent < BESIDE) {
+            has_child[*parent as usize] = true;
+        }
+        let mut sides = Vec::new();
+        for tip in (0..self.len() as Row).rev() {
+            let is_leaf = !has_child[tip as usize] && self.parents[tip as usize] != BESIDE;
+            if !is_leaf || is_passed[tip as usize] {
+                continue;
+            }
+            let (mut first, mut speaks, mut row) = (tip, false, Some(tip));
+            while let Some(passed) = row.filter(|row| !is_passed[*row as usize]) {
+                is_passed[passed as usize] = true;
+                speaks |= self.voices[passed as usize] != Voice::None;
+                first = passed;
+                row = self.parent(passed);
+            }
+            if speaks {
+                let reason = self.reason(first, next_on_main.get(&row).copied());
+                sides.push(Side { tip, first, at: row, reason });
+            }
+        }
+        sides
+    }
+
+    /// Says why a path was left, if who speaks first on both sides tells it.
+    fn reason(&self, first: Row, on_main: Option<Row>) -> Option<&'static str> {
+        let voice = |row: Row| self.voices[row as usize];
+        match (voice(first), voice(on_main?)) {
+            (Voice::Person, Voice::Person) => Some("message_edit"),
+            (Voice::Model, Voice::Model) => Some("retry"),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Kind;
+
+    fn tree(rows: &[(Hang, Voice)]) -> Tree {
+        let mut tree = Tree::default();
+        for (place, (hang, voice)) in rows.iter().enumerate() {
+            let id = Id::of(Kind::Blob, &[place as u8]);
+            tree.add(id, Some(name_hash(&place.to_string())), *hang, *voice);
+        }
+        tree
+    }
+
+    #[test]
+    fn runs_are_stretches_of_a_path() {
+        use Hang::{Beside, On, Top};
+        let hangs = [Beside, Top, On(1), On(2), On(1), Beside, On(4), On(6)];
+        let tree = tree(&hangs.map(|hang| (hang, Voice::None)));
+        let counts =
+            |from, to| -> Vec<u64> { tree.runs(from, to).iter().map(|run| run.count).collect() };
+        assert_eq!(counts(0, 8), [1, 3, 1, 1, 2]);
+        assert_eq!(counts(2, 4), [2]);
+        assert_eq!(tree.runs(0, 8)[1].tip, tree.id(3));
+        assert_eq!((tree.last(), tree.named(name_hash("4"))), (Some(7), Some(4)));
+    }
+
+    #[test]
+    fn a_path_on_which_nobody_speaks_is_no_branch() {
+        use Hang::{On, Top};
+        use Voice::{Model, None, Person};
+        let rows = [
+            (Top, Person),   // 0
+            (On(0), Model),  // 1
+            (On(1), None),   // 2: a tool's result beside the path
+            (On(1), None),   // 3
+            (On(3), Model),  // 4: answered, then
+            (On(3), Model),  // 5: answered again
+            (On(5), Person), // 6
+            (On(5), Person), // 7: the edit
+            (Top, Person),   // 8: another begin
+            (On(7), None),   // 9
+        ];
+        let sides = tree(&rows).sides();
+        let side = |tip, first, at, reason| Side { tip, first, at, reason };
+        let expected = [
+            side(8, 8, Option::None, Some("message_edit")),
+            side(6, 6, Some(5), Some("message_edit")),
+            side(4, 4, Some(3), Some("retry")),
+        ];
+        assert_eq!(sides, expected);
+    }
+}

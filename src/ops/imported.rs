@@ -1,0 +1,136 @@
+//! What a session has of the file it was imported from.
+//!
+//! An import closes the runs of its values in events of type `import`, whose bodies say how the
+//! values stood in the file. A file that grew adds events; one that was rewritten begins anew.
+
+use crate::codec::Value;
+use crate::dialect::Layout;
+use crate::error::Result;
+use crate::id::Id;
+use crate::object::{Event, Run};
+use crate::repo::{read_event, restored};
+use crate::session::View;
+use crate::store::Snapshot;
+use crate::walk;
+
+/// The event that closes the runs of imported values.
+pub(super) const IMPORT: &str = "import";
+
+/// Values of a file, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stretch {
+    /// How they stood.
+    pub(super) layout: Layout,
+    /// Their entries.
+    pub(super) runs: Vec<Run>,
+}
+
+impl Stretch {
+    /// Makes the event that keeps it.
+    pub(super) fn event(&self, time: i64, prior: Option<Id>, next: Option<Id>) -> Event {
+        Event {
+            label: IMPORT.to_owned(),
+            time,
+            priors: prior.into_iter().collect(),
+            runs: self.runs.clone(),
+            links: next.into_iter().collect(),
+            body: self.layout.body(),
+        }
+    }
+
+    /// Lists the entries.
+    pub(super) fn entries(&self, snapshot: &dyn Snapshot) -> Result<Vec<Id>> {
+        let mut entries = Vec::new();
+        for run in &self.runs {
+            walk::read_run(snapshot, run, &mut entries)?;
+        }
+        Ok(entries)
+    }
+}
+
+/// Lists what a session has of its file, in the file's order; nothing if it was never imported.
+pub(super) fn stretches(view: &View<'_>) -> Result<Vec<Stretch>> {
+    let mut stretches = Vec::new();
+    let mut next = view.target("events")?;
+    while let Some(id) = next {
+        let mut event = read_event(view.snapshot, &id)?;
+        next = event.priors.first().copied();
+        if event.label != IMPORT {
+            continue;
+        }
+        restored(view.snapshot, &mut event.body)?;
+        let layout = Layout::read(&event.body);
+        let is_begin = layout.anew;
+        stretches.push(Stretch { layout, runs: event.runs });
+        if is_begin {
+            break;
+        }
+    }
+    stretches.reverse();
+    Ok(stretches)
+}
+
+/// What the import notes of a file, in the metadata of its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    /// The session's id in the file.
+    pub(super) foreign: Option<String>,
+    /// What it is called there.
+    pub(super) name: Option<String>,
+    /// The bytes up to the end of the last value, and their hash.
+    pub(super) bytes: u64,
+    pub(super) hash: String,
+    /// The file's length, and when it was last changed.
+    pub(super) size: u64,
+    pub(super) modified_ms: i64,
+    /// The branch that follows the file, and where the import left it.
+    pub(super) branch: String,
+    pub(super) head: Option<Id>,
+    /// Ids of parents that are nowhere in the store yet.
+    pub(super) orphans: Vec<String>,
+}
+
+impl Record {
+    /// Reads the record of a session.
+    pub(super) fn of(meta: &Value) -> Option<Record> {
+        let import = meta.get("import")?;
+        let text = |key: &str| import.get(key).and_then(Value::as_text).map(str::to_owned);
+        let number = |key: &str| import.get(key).and_then(Value::as_i64).unwrap_or_default();
+        let orphans = import.get("orphans").and_then(Value::as_list).unwrap_or_default();
+        Some(Record {
+            foreign: text("foreign"),
+            name: text("name"),
+            bytes: u64::try_from(number("bytes")).unwrap_or_default(),
+            hash: text("hash")?,
+            size: u64::try_from(number("size")).unwrap_or_default(),
+            modified_ms: number("modified"),
+            branch: text("branch")?,
+            head: import.get("head").and_then(Value::as_link),
+            orphans: orphans.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
+        })
+    }
+
+    /// Puts the record into a session's metadata, beside what else is there.
+    pub(super) fn put(&self, meta: &mut Value) {
+        let orphans: Vec<Value> = self.orphans.iter().map(|id| Value::from(id.as_str())).collect();
+        let fields = [
+            ("foreign", self.foreign.clone().into()),
+            ("name", self.name.clone().into()),
+            ("bytes", Value::Integer(self.bytes as i64)),
+            ("hash", self.hash.as_str().into()),
+            ("size", Value::Integer(self.size as i64)),
+            ("modified", Value::Integer(self.modified_ms)),
+            ("branch", self.branch.as_str().into()),
+            ("head", self.head.into()),
+            ("orphans", if orphans.is_empty() { Value::Null } else { Value::List(orphans) }),
+        ];
+        let record = Value::map(fields.into_iter().filter(|(_, value)| !value.is_null()));
+        let mut pairs = match std::mem::take(meta) {
+            Value::Map(pairs) => pairs,
+            _ => Vec::new(),
+        };
+        pairs.retain(|(key, _)| key != "import");
+        pairs.push(("import".to_owned(), record));
+        *meta = Value::Map(pairs);
+    }
+}
