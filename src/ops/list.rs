@@ -155,9 +155,11 @@ pub fn session_forest(sessions: &[SessionInfo]) -> Vec<(usize, usize)> {
 pub(super) fn forest(sessions: &[&Session]) -> Vec<(usize, usize)> {
     let places: HashMap<&str, usize> =
         sessions.iter().enumerate().map(|(place, meta)| (meta.sid.as_str(), place)).collect();
+    let families = families(sessions);
     let parent = |place: usize| {
-        let fork = sessions[place].fork.as_ref()?;
-        places.get(fork.session.as_str()).copied().filter(|parent| *parent != place)
+        let fork = sessions[place].fork.as_ref().and_then(|fork| places.get(&*fork.session));
+        let first = family(sessions[place]).and_then(|family| families.get(&family));
+        fork.or(first).copied().filter(|parent| *parent != place)
     };
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut open = Vec::new();
@@ -187,6 +189,28 @@ pub(super) fn forest(sessions: &[&Session]) -> Vec<(usize, usize)> {
             None => return forest,
         }
     }
+}
+
+/// Gives what the files of one session of another program have in common.
+fn family(meta: &Session) -> Option<(&str, &str)> {
+    let foreign = meta.meta.get("import")?.get("foreign")?.as_text()?;
+    Some((meta.dialect.as_deref()?, foreign))
+}
+
+/// Finds the first session of each family.
+fn families<'a>(sessions: &[&'a Session]) -> HashMap<(&'a str, &'a str), usize> {
+    let mut families: HashMap<(&str, &str), usize> = HashMap::new();
+    for (place, meta) in sessions.iter().enumerate() {
+        let Some(family) = family(meta) else {
+            continue;
+        };
+        let first = families.entry(family).or_insert(place);
+        let age = |place: usize| (sessions[place].time, &sessions[place].sid);
+        if age(place) < age(*first) {
+            *first = place;
+        }
+    }
+    families
 }
 
 /// Finds all sessions in one pass: the refs of one stand together.

@@ -31,6 +31,7 @@ Exit codes: 0 done, 1 no or missing, 2 usage, 3 bad request, 4 lost a race,
 5 lock timeout, 6 corruption, 7 input or output.
 
 Examples:
+  sapwood import ~/.claude/projects
   sapwood new --name 'fix the parser'
   sapwood append -m 'Where does it fail?'
   echo '{\"role\":\"user\",\"content\":\"hello\"}' | sapwood append --stdin
@@ -104,6 +105,8 @@ macro_rules! commands {
 
 commands! {
     Init => init,
+    Import => import,
+    Export => export,
     New => new,
     Sessions => sessions,
     Session => session,

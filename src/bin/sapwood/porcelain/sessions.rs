@@ -9,7 +9,7 @@ use sapwood::store::Snapshot;
 
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
-use crate::open::{self, Context};
+use crate::open::{self, Context, Opened};
 use crate::output::{self, SHAPE_VERSION};
 use crate::shown;
 use crate::style;
@@ -148,6 +148,20 @@ fn age(now: i64, then: i64) -> String {
     let seconds = now.saturating_sub(then).max(0) / 1000;
     let unit = UNITS.iter().find(|(length, _)| seconds >= *length);
     unit.map_or(format!("{seconds}s"), |(length, unit)| format!("{}{unit}", seconds / length))
+}
+
+/// Shows some sessions as a tree.
+pub(super) fn show_tree(
+    context: &mut Context,
+    opened: &Opened,
+    is_wanted: &dyn Fn(&SessionInfo) -> bool,
+) -> Result<Answer, Failure> {
+    let snapshot = opened.repo.snapshot()?;
+    let mut summaries = opened.summaries();
+    let all = ops::list_sessions(&*snapshot, &ListOptions::default(), &mut summaries)?;
+    let wanted: Vec<SessionInfo> = all.into_iter().filter(|info| is_wanted(info)).collect();
+    let view = View { current: opened.place.session_id(&*snapshot)?, now: open::now() };
+    tree(context, &view, &wanted)
 }
 
 fn tree(context: &mut Context, view: &View, sessions: &[SessionInfo]) -> Result<Answer, Failure> {
