@@ -175,27 +175,23 @@ impl Work<'_> {
         let mut seen = Seen::default();
         let mut printed = Ok(());
         let json = context.output.json;
-        let imported = ops::import(
-            &self.opened.repo,
-            found,
-            stdin,
-            self.options,
-            &operation,
-            &mut |note| match note {
-                ImportNote::Progress(done, total) => progress.tell_bytes(done, total),
-                ImportNote::Session(imported) => {
-                    seen.note(imported);
-                    let is_news = imported.change != ImportChange::Unchanged;
-                    if json && is_news && printed.is_ok() {
-                        printed = print_json(context, imported);
+        let imported =
+            ops::import(&self.opened.repo, found, stdin, self.options, &operation, &mut |note| {
+                match note {
+                    ImportNote::Progress(done, total) => progress.tell_bytes(done, total),
+                    ImportNote::Session(imported) => {
+                        seen.note(imported);
+                        let is_news = imported.change != ImportChange::Unchanged;
+                        if json && is_news && printed.is_ok() {
+                            printed = print_json(context, imported);
+                        }
+                    }
+                    ImportNote::Unknown(path) => seen.unknown.push(path.to_owned()),
+                    ImportNote::Failed(path, error) => {
+                        seen.failed.push(format!("{}: {error}", path.display()));
                     }
                 }
-                ImportNote::Unknown(path) => seen.unknown.push(path.to_owned()),
-                ImportNote::Failed(path, error) => {
-                    seen.failed.push(format!("{}: {error}", path.display()));
-                }
-            },
-        );
+            });
         progress.clear();
         printed?;
         let outcome = imported?;
