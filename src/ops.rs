@@ -69,7 +69,7 @@ pub use context::{
 pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
-pub use export::{Scope, export, TrainingForm, TrainingOptions, html, markdown, training};
+pub use export::{Scope, TrainingForm, TrainingOptions, export, html, markdown, training};
 pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};
 pub use handoff::{HandoffOptions, HandoffOutcome, handoff};

@@ -275,7 +275,7 @@ impl Work<'_> {
         if let Some(more) = seen.sessions.len().checked_sub(SESSIONS_SHOWN_MAX + 1) {
             context.output.item(format_args!("  … and {}", plural(more as u64 + 1, "more")))?;
         }
-        let first = crate::quote::shell(&seen.sessions[0]).into_owned();
+        let first = crate::quote::shell(&seen.sessions[0]);
         let output = &mut context.output;
         output.item("\nTry next:")?;
         for command in [
