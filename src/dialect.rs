@@ -18,8 +18,10 @@ mod claude;
 mod codex;
 mod copilot;
 mod dash;
+mod fields;
 mod gemini;
 mod opencode;
+mod parts;
 mod pi;
 mod rollouts;
 
@@ -27,6 +29,8 @@ use crate::codec::Value;
 use crate::id::Id;
 use crate::object::Session;
 use crate::session::Message;
+
+pub use codex::Turns;
 
 /// The format of another program's sessions.
 pub trait Dialect: Send + Sync {
@@ -117,6 +121,10 @@ pub struct Source {
     pub version: u32,
     /// How many values were read before this one.
     pub values: u64,
+    /// How many of them are messages, where a file counts them.
+    pub messages: u64,
+    /// Where turns began that a file may take back.
+    pub turns: Turns,
 }
 
 /// A name for an entry of a file.
@@ -182,13 +190,14 @@ pub struct Leaving {
 
 /// All dialects, in the order in which a file is tried.
 pub fn dialects() -> &'static [&'static dyn Dialect] {
-    // Plain chat comes last: almost anything with a role is one.
+    // Two come before pi, whose header theirs are like. Plain chat comes last: almost anything
+    // with a role is one.
     &[
+        &rollouts::Rollouts,
+        &dash::Dash,
         &pi::Pi,
         &claude::Claude,
         &codex::Codex,
-        &rollouts::Rollouts,
-        &dash::Dash,
         &copilot::Copilot,
         &gemini::Gemini,
         &opencode::OpenCode,

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
-use crate::session::message::{Block, Call, Message};
+use crate::session::message::{Block, Call, Message, codex};
 use crate::session::settings::{Search, Settings, Wanted};
 use crate::session::view::View;
 use crate::store::Snapshot;
@@ -112,7 +112,7 @@ pub fn lost_by(
 ) -> Result<Option<String>> {
     let mut reader = Reader::new(snapshot);
     let kept = reader.first_kept(compaction)?;
-    reader.compaction = Some(Compaction { summary: None, kept, newer: 0, lost: None });
+    reader.compaction = Some(Compaction { summary: Vec::new(), kept, newer: 0, lost: None });
     for id in end.into_iter().flat_map(|end| walk::path(snapshot, end)) {
         if reader.compaction.as_ref().is_none_or(|cut| cut.kept.is_none()) {
             break;
@@ -140,7 +140,7 @@ struct Reader<'a> {
 }
 
 struct Compaction {
-    summary: Option<Shown>,
+    summary: Vec<Shown>,
     /// The first entry that is kept; `None` once it is met, or if there is none.
     kept: Option<Kept>,
     /// How many were shown before the compaction was met.
@@ -215,9 +215,9 @@ impl<'a> Reader<'a> {
         let message = match entry.label.as_str() {
             "compaction" => {
                 if self.compaction.is_none() {
-                    let summary = said_by_user(said("summary"));
+                    let summary = summaries(&entry.body).into_iter();
                     self.compaction = Some(Compaction {
-                        summary: summary.map(|message| shown(id, &entry, message)),
+                        summary: summary.map(|message| shown(id, &entry, message)).collect(),
                         kept: self.first_kept(&entry.body)?,
                         newer: self.shown.len(),
                         lost: None,
@@ -272,6 +272,13 @@ impl<'a> Reader<'a> {
 
 fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
     Shown { entry: id, label: entry.label.clone(), time: entry.time, message }
+}
+
+/// Gives what a compaction puts in the place of what was before it: its summary, or a whole history.
+pub fn summaries(body: &Value) -> Vec<Message> {
+    let told = body.get("summary").or_else(|| body.get("payload")?.get("message"));
+    let summary = || told.and_then(Value::as_text).and_then(said_by_user);
+    codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())
 }
 
 /// Makes a message of a text in the user's name, unless it is empty.

@@ -7,6 +7,8 @@
 //!
 //! Nothing here fails: what is not understood is a block of its own, [`Block::Other`].
 
+pub mod codex;
+
 use crate::codec::{Value, json};
 
 pub use crate::repo::MESSAGE_LABELS;
@@ -95,6 +97,9 @@ impl Message {
 
     /// Reads a message out of a body that is known to hold one.
     pub(super) fn of(label: &str, body: &Value) -> Message {
+        if let Some(message) = codex::read(body) {
+            return message;
+        }
         let payload = body.get("message").filter(|inner| inner.as_map().is_some()).unwrap_or(body);
         let text = |key: &str| payload.get(key).and_then(Value::as_text).map(str::to_owned);
         let role = text("role").unwrap_or_else(|| match label {

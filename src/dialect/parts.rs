@@ -1,0 +1,171 @@
+//! The parts that writers make values of: messages as a chat tells them, names for entries.
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::codec::{Value, json};
+use crate::dialect::Leaving;
+use crate::id::Id;
+use crate::session::{Answer, Block, Message, Settings, Usage};
+
+/// How many digits of an id name an entry, unless another has the same.
+const NAME_DIGITS: usize = 8;
+
+/// Gives the role of a message in the words of a chat: `user`, `assistant`, `system`, `tool`.
+pub(super) fn role(message: &Message) -> &'static str {
+    match message.role.as_str() {
+        "assistant" => "assistant",
+        "system" | "developer" => "system",
+        "tool" | "toolResult" => "tool",
+        _ => "user",
+    }
+}
+
+/// Tells a message as a chat does: role, content, and which call it answers.
+pub(super) fn told(message: &Message) -> Vec<(&'static str, Value)> {
+    let role = role(message);
+    let mut fields = vec![("role", role.into())];
+    match message.blocks.as_slice() {
+        [Block::Result(answer)] if role == "tool" => {
+            fields.push(("tool_call_id", answer.call.as_str().into()));
+            fields.extend(answer.name.clone().map(|name| ("name", name.into())));
+            fields.push(("content", answer.text.as_str().into()));
+            fields.extend(answer.is_error.then_some(("is_error", Value::Bool(true))));
+        }
+        [Block::Text(text)] => fields.push(("content", text.as_str().into())),
+        blocks => fields.push(("content", Value::List(blocks.iter().map(block).collect()))),
+    }
+    fields
+}
+
+/// Tells which model spoke and what it took, as far as is known.
+pub(super) fn spent(message: &Message) -> Vec<(&'static str, Value)> {
+    let Usage { input, output, cache_read, cache_write, tokens, cost } = message.usage;
+    let counts = [
+        ("input", input),
+        ("output", output),
+        ("cacheRead", cache_read),
+        ("cacheWrite", cache_write),
+        ("totalTokens", tokens),
+    ];
+    let counts = counts.into_iter().filter_map(|(key, count)| Some((key, count?.into())));
+    let cost = cost.and_then(|cost| Some(("cost", Value::number(&cost.to_string())?)));
+    let usage: Vec<(&str, Value)> = counts.chain(cost).collect();
+    let names = [("model", &message.model), ("provider", &message.provider)];
+    let names = names.into_iter().filter_map(|(key, name)| Some((key, name.clone()?.into())));
+    let usage = (!usage.is_empty()).then(|| ("usage", Value::map(usage)));
+    names.chain(usage).collect()
+}
+
+/// Gives the picture's address: where it is, or itself as a `data:` URL.
+pub(super) fn image_url(image: &Value) -> Option<String> {
+    let source = image.get("source").unwrap_or(image);
+    let text = |keys: &[&str]| keys.iter().find_map(|key| source.get(key)?.as_text());
+    if let Some(data) = text(&["data"]) {
+        let mime = text(&["mimeType", "media_type", "mime_type"]).unwrap_or("image/png");
+        return Some(format!("data:{mime};base64,{data}"));
+    }
+    let nested = || source.get("image_url")?.get("url")?.as_text();
+    text(&["url", "image_url"]).or_else(nested).map(str::to_owned)
+}
+
+/// Gives the model and the thinking that a step sets, if it sets any.
+pub(super) fn set(step: &Leaving) -> Settings {
+    match &step.message {
+        Some(message) if step.label != "compaction" => {
+            let speaks = (message.role == "assistant").then_some(message);
+            Settings {
+                model: speaks.and_then(|message| message.model.clone()),
+                provider: speaks.and_then(|message| message.provider.clone()),
+                ..Settings::default()
+            }
+        }
+        _ => Settings::said(&step.label, &step.body),
+    }
+}
+
+/// Gives an id in the form of a UUID of version 8, which is for such.
+pub(super) fn uuid(id: &Id) -> String {
+    let digits = id.to_string();
+    let parts = [&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..32]];
+    let [first, second, third, fourth, fifth] = parts;
+    format!("{first}-{second}-8{third}-a{fourth}-{fifth}")
+}
+
+/// Short names for entries, each of one entry only.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    names: HashMap<Id, Option<String>>,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// Makes a name for an entry.
+    pub(super) fn give(&mut self, id: Id) -> String {
+        let names = (NAME_DIGITS..=Id::DIGITS).map(|digits| id.short(digits));
+        let free = names.into_iter().find(|name| !self.taken.contains(name));
+        let name = free.unwrap_or_else(|| id.to_string());
+        self.taken.insert(name.clone());
+        self.names.insert(id, Some(name.clone()));
+        name
+    }
+
+    /// Leaves an entry out: what hangs on it hangs on its parent.
+    pub(super) fn pass(&mut self, step: &Leaving) {
+        let parent = self.of(step.parent.as_ref());
+        self.names.insert(step.id, parent);
+    }
+
+    /// Gives the name of an entry, or of the nearest before it that was not left out.
+    pub(super) fn of(&self, id: Option<&Id>) -> Option<String> {
+        self.names.get(id?).cloned().flatten()
+    }
+}
+
+fn block(block: &Block) -> Value {
+    match block {
+        Block::Text(text) => typed("text", [("text", text.as_str().into())]),
+        Block::Thinking(text) => typed("thinking", [("thinking", text.as_str().into())]),
+        Block::Call(call) => {
+            let arguments = match &call.arguments {
+                // A string is read as JSON where it is some.
+                Value::Text(text) if json::parse(text.as_bytes()).is_ok() => {
+                    json::to_string(&call.arguments).into()
+                }
+                arguments => arguments.clone(),
+            };
+            let name = [("id", call.id.as_str()), ("name", call.name.as_str())];
+            let name = name.map(|(key, value)| (key, value.into()));
+            typed("toolCall", name.into_iter().chain([("arguments", arguments)]))
+        }
+        Block::Result(answer) => result(answer),
+        Block::Image(image) => picture(image),
+        Block::Other(value) => value.clone(),
+    }
+}
+
+fn result(answer: &Answer) -> Value {
+    let name = answer.name.clone().map(|name| ("name", name.into()));
+    let is_error = answer.is_error.then_some(("isError", Value::Bool(true)));
+    let said = [("toolCallId", answer.call.as_str()), ("content", answer.text.as_str())];
+    let said = said.into_iter().map(|(key, value)| (key, value.into()));
+    typed("toolResult", said.chain(name).chain(is_error))
+}
+
+fn picture(image: &Value) -> Value {
+    let url = image_url(image);
+    let Some(url) = url.as_deref() else {
+        return image.clone();
+    };
+    let within = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match within {
+        Some((mime, data)) => typed("image", [("data", data.into()), ("mimeType", mime.into())]),
+        None => typed("image_url", [("image_url", Value::map([("url", Value::from(url))]))]),
+    }
+}
+
+fn typed<'a>(kind: &str, fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    Value::map([("type", kind.into())].into_iter().chain(fields))
+}

@@ -1,0 +1,151 @@
+//! What the tests of all dialects need, and the parts themselves.
+
+use super::*;
+use crate::dialect::{Dialect, Source, Step, recognised};
+use crate::id::Kind;
+use crate::object::Session;
+
+/// Reads a value from JSON.
+pub(in crate::dialect) fn parsed(text: &str) -> Value {
+    json::parse(text.as_bytes()).unwrap()
+}
+
+/// Reads a file as a dialect does, and the messages in it.
+pub(in crate::dialect) fn read(
+    dialect: &dyn Dialect,
+    file: &str,
+) -> (Vec<(Step, Option<Message>)>, Source) {
+    let mut source = Source::default();
+    let mut steps = Vec::new();
+    for value in values(file) {
+        let step = dialect.read(&value, &mut source);
+        source.values += 1;
+        let message = Message::read(&step.label, &value);
+        steps.push((step, message));
+    }
+    (steps, source)
+}
+
+/// Gives what is set at the end of a file that is one path.
+pub(in crate::dialect) fn settings(dialect: &dyn Dialect, file: &str) -> Settings {
+    let (steps, _) = read(dialect, file);
+    let said = steps.iter().zip(values(file));
+    let said = said.map(|((step, _), value)| Settings::said(&step.label, &value));
+    said.rev().find(|said| said.model.is_some()).unwrap_or_default()
+}
+
+/// Gives the name of the dialect that a file is taken for.
+pub(in crate::dialect) fn recognised_as(file: &str) -> Option<&'static str> {
+    recognised(&values(file)).map(|dialect| dialect.name())
+}
+
+/// Writes a session.
+pub(in crate::dialect) fn written(
+    dialect: &dyn Dialect,
+    session: &Session,
+    steps: &[Leaving],
+) -> String {
+    let mut writer = dialect.writer().unwrap();
+    let mut values = writer.begin(session);
+    values.extend(steps.iter().flat_map(|step| writer.step(step)));
+    values.extend(writer.end());
+    values.iter().map(json::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A conversation with something of everything, one step after the other.
+pub(in crate::dialect) fn conversation() -> Vec<Leaving> {
+    let steps = [
+        ("message", r#"{"role":"system","content":"be brief"}"#),
+        (
+            "message",
+            r#"{"role":"user","content":[{"type":"text","text":"look"},
+               {"type":"image","data":"AAEC","mimeType":"image/jpeg"}]}"#,
+        ),
+        (
+            "message",
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},
+               {"type":"text","text":"two tools"},
+               {"type":"toolCall","id":"c1","name":"ls","arguments":{"path":"/"}},
+               {"type":"toolCall","id":"c2","name":"patch","arguments":"\"{}\""},
+               {"type":"toolCall","id":"c3","name":"patch","arguments":"*** Begin"}],
+               "model":"m1","provider":"p1","usage":{"input":3,"output":4,"cost":0.5}}"#,
+        ),
+        ("message", r#"{"role":"tool","tool_call_id":"c1","content":"bin\netc"}"#),
+        (
+            "message",
+            r#"{"role":"tool","tool_call_id":"c2","name":"patch","content":"no","is_error":true}"#,
+        ),
+        ("message", r#"{"role":"tool","tool_call_id":"c3","content":"done"}"#),
+        ("custom", r#"{"any":"thing"}"#),
+        ("message", r#"{"role":"assistant","content":"all there","model":"m1"}"#),
+        ("model_change", r#"{"modelId":"m3","provider":"p3"}"#),
+        ("message", r#"{"role":"user","content":"go on"}"#),
+    ];
+    let mut parent = None;
+    let steps = steps.iter().enumerate().map(|(place, (label, body))| {
+        let step = step(place as i64, label, body);
+        let parent = parent.replace(step.id);
+        Leaving { parent, ..step }
+    });
+    steps.collect()
+}
+
+/// A step without a parent.
+pub(in crate::dialect) fn step(time: i64, label: &str, body: &str) -> Leaving {
+    let body = parsed(body);
+    Leaving {
+        id: Id::of(Kind::Entry, &time.to_le_bytes()),
+        parent: None,
+        label: label.to_owned(),
+        time,
+        message: Message::read(label, &body),
+        body,
+        first_kept: None,
+    }
+}
+
+fn values(file: &str) -> Vec<Value> {
+    file.lines().filter(|line| !line.is_empty()).map(parsed).collect()
+}
+
+#[test]
+fn pictures_of_every_shape_have_an_address() {
+    let shapes = [
+        (r#"{"type":"image","data":"AA","mimeType":"image/gif"}"#, "data:image/gif;base64,AA"),
+        (
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"AA"}}"#,
+            "data:image/gif;base64,AA",
+        ),
+        (r#"{"type":"image","source":{"type":"url","url":"http://x"}}"#, "http://x"),
+        (r#"{"type":"image_url","image_url":{"url":"http://x"}}"#, "http://x"),
+        (r#"{"type":"input_image","image_url":"http://x"}"#, "http://x"),
+    ];
+    for (shape, expected) in shapes {
+        let url = image_url(&parsed(shape));
+        assert_eq!(url.as_deref(), Some(expected), "{shape}");
+        assert_eq!(image_url(&picture(&parsed(shape))), url, "{shape}");
+    }
+    assert_eq!(image_url(&parsed(r#"{"type":"image"}"#)), None);
+}
+
+#[test]
+fn a_name_is_of_one_entry_only() {
+    let mut bytes = [7; Id::BYTES];
+    let first = Id::from_bytes(bytes);
+    bytes[Id::BYTES - 1] = 8;
+    let second = Id::from_bytes(bytes);
+    let mut names = Names::default();
+    assert_eq!(names.give(first), "07070707");
+    assert_eq!(names.give(second), "070707070");
+    assert_eq!(names.of(Some(&first)).as_deref(), Some("07070707"));
+    let left_out = Leaving { parent: Some(second), ..step(1, "custom", "{}") };
+    names.pass(&left_out);
+    assert_eq!(names.of(Some(&left_out.id)).as_deref(), Some("070707070"));
+    assert_eq!(names.of(None), None);
+}
+
+#[test]
+fn an_id_in_the_form_of_a_uuid_says_that_it_is_our_own() {
+    let id = uuid(&Id::from_bytes([0x5c; Id::BYTES]));
+    assert_eq!(id, "5c5c5c5c-5c5c-8c5c-ac5c-5c5c5c5c5c5c");
+}
