@@ -21,9 +21,10 @@ mod dash;
 mod fields;
 mod gemini;
 mod opencode;
-mod parts;
 mod pi;
+mod picture;
 mod rollouts;
+mod told;
 
 use crate::codec::Value;
 use crate::id::Id;

@@ -95,7 +95,7 @@ fn either<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::parts::tests::{conversation, read, recognised_as, settings, written};
+    use crate::dialect::told::tests::{conversation, read, recognised_as, settings, written};
     use crate::object::{Fork, Session};
 
     const FILE: &str = r#"

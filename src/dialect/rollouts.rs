@@ -85,7 +85,7 @@ fn begin(header: &Value, source: &mut Source) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::parts::tests::{conversation, read, recognised_as, settings, written};
+    use crate::dialect::told::tests::{conversation, read, recognised_as, settings, written};
     use crate::object::{Fork, Session};
 
     const PARENT: &str = r#"

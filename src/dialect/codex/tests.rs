@@ -1,8 +1,8 @@
 //! Both forms of files, forks, rollbacks, compactions, and what is written.
 
 use super::*;
-use crate::dialect::parts::image_url;
-use crate::dialect::parts::tests::{
+use crate::dialect::picture::Picture;
+use crate::dialect::told::tests::{
     conversation, parsed, read, recognised_as, settings, step, written,
 };
 use crate::dialect::{Leaving, Parent};
@@ -173,7 +173,7 @@ fn told<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<(String, Blo
     let blocks = messages.into_iter().flat_map(|message| {
         message.blocks.iter().map(|block| {
             let block = match block {
-                Block::Image(image) => Block::Image(image_url(image).unwrap().into()),
+                Block::Image(image) => Block::Text(format!("{:?}", Picture::of(image).unwrap())),
                 block => block.clone(),
             };
             (message.role.clone(), block)

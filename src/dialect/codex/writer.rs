@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use crate::codec::{Value, json};
-use crate::dialect::parts::{image_url, role, set, uuid};
+use crate::dialect::picture::Picture;
+use crate::dialect::told::{role, set, uuid};
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
 use crate::object::Session;
@@ -121,8 +122,11 @@ impl Lines {
                     continue;
                 }
                 Block::Image(image) => {
-                    let url = image_url(image).map(|url| [("image_url", url.into())]);
-                    content.extend(url.map(|url| item("input_image", url)));
+                    let url = Picture::of(image).map(|picture| match picture {
+                        Picture::Data { media, data } => format!("data:{media};base64,{data}"),
+                        Picture::Address(url) => url.to_owned(),
+                    });
+                    content.extend(url.map(|url| item("input_image", [("image_url", url.into())])));
                     continue;
                 }
                 Block::Thinking(text) => thought(text),

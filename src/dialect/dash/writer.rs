@@ -3,7 +3,7 @@
 //! What Dash has no entry for is left out, and what hangs on it hangs on what was before it.
 
 use crate::codec::Value;
-use crate::dialect::parts::{Names, spent, told};
+use crate::dialect::told::{Names, spent, told};
 use crate::dialect::{Leaving, Writer};
 use crate::object::Session;
 use crate::time;

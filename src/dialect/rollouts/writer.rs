@@ -1,7 +1,7 @@
 //! Writes lines of rollouts: a header, and nested messages along one path.
 
 use crate::codec::Value;
-use crate::dialect::parts::{set, spent, told};
+use crate::dialect::told::{set, spent, told};
 use crate::dialect::{Leaving, Writer};
 use crate::object::Session;
 use crate::time;

@@ -1,4 +1,4 @@
-//! The parts that writers make values of: messages as a chat tells them, names for entries.
+//! What writers make values of: messages as a chat tells them, settings, names for entries.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::codec::{Value, json};
 use crate::dialect::Leaving;
+use crate::dialect::picture::Picture;
 use crate::id::Id;
 use crate::session::{Answer, Block, Message, Settings, Usage};
 
@@ -57,18 +58,6 @@ pub(super) fn spent(message: &Message) -> Vec<(&'static str, Value)> {
     let names = names.into_iter().filter_map(|(key, name)| Some((key, name.clone()?.into())));
     let usage = (!usage.is_empty()).then(|| ("usage", Value::map(usage)));
     names.chain(usage).collect()
-}
-
-/// Gives the picture's address: where it is, or itself as a `data:` URL.
-pub(super) fn image_url(image: &Value) -> Option<String> {
-    let source = image.get("source").unwrap_or(image);
-    let text = |keys: &[&str]| keys.iter().find_map(|key| source.get(key)?.as_text());
-    if let Some(data) = text(&["data"]) {
-        let mime = text(&["mimeType", "media_type", "mime_type"]).unwrap_or("image/png");
-        return Some(format!("data:{mime};base64,{data}"));
-    }
-    let nested = || source.get("image_url")?.get("url")?.as_text();
-    text(&["url", "image_url"]).or_else(nested).map(str::to_owned)
 }
 
 /// Gives the model and the thinking that a step sets, if it sets any.
@@ -155,14 +144,14 @@ fn result(answer: &Answer) -> Value {
 }
 
 fn picture(image: &Value) -> Value {
-    let url = image_url(image);
-    let Some(url) = url.as_deref() else {
-        return image.clone();
-    };
-    let within = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match within {
-        Some((mime, data)) => typed("image", [("data", data.into()), ("mimeType", mime.into())]),
-        None => typed("image_url", [("image_url", Value::map([("url", Value::from(url))]))]),
+    match Picture::of(image) {
+        Some(Picture::Data { media, data }) => {
+            typed("image", [("data", data.into()), ("mimeType", media.into())])
+        }
+        Some(Picture::Address(url)) => {
+            typed("image_url", [("image_url", Value::map([("url", Value::from(url))]))])
+        }
+        None => image.clone(),
     }
 }
 
