@@ -3,14 +3,15 @@
 //! A file is one path: each value hangs on the one before it. Headers and marks of state are beside
 //! it. Every text, thought, call and result is a value of its own, read by
 //! [`crate::session::codex`]; events tell the same once more, for people, and are no messages. What
-//! follows turns that were taken back hangs on what was before them.
+//! Codex says in the user's name is a custom message, so far as it can be told. What follows turns
+//! that were taken back hangs on what was before them.
 //!
 //! A value is known by its number: its `ordinal`, else how many were before it in the file.
 
 mod turns;
 mod writer;
 
-use crate::codec::Value;
+use crate::codec::{LINK_BYTES_MIN, Value};
 use crate::dialect::fields::{note, text, time};
 use crate::dialect::{Dialect, Lineage, Parent, Source, Step, Voice, Writer};
 use crate::session::codex;
@@ -23,6 +24,16 @@ pub(super) struct Codex;
 /// The types of a line that no other program uses.
 const TYPES: [&str; 5] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+
+/// How texts begin that Codex itself says in the user's name.
+const INJECTED: [&str; 6] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<skill>",
+];
 
 impl Dialect for Codex {
     fn name(&self) -> &'static str {
@@ -57,9 +68,11 @@ impl Dialect for Codex {
         }
         let is_item = kind == "response_item" || value.get("payload").is_none();
         let label = match kind {
+            _ if is_item && is_injected(payload) => "custom_message",
             _ if is_item && codex::is_message(payload) => "message",
             "turn_context" => "config_change",
             "compacted" => "compaction",
+            _ if is_item => "response_item",
             kind => kind,
         };
         if kind == "turn_context" && source.model.is_none() {
@@ -145,6 +158,14 @@ fn heed(event: &Value, source: &mut Source) -> Parent {
         _ => {}
     }
     Parent::Before
+}
+
+/// Says whether Codex itself speaks in the user's name, by texts that are never links.
+fn is_injected(item: &Value) -> bool {
+    let parts = item.get("content").and_then(Value::as_list).unwrap_or_default();
+    let short = |part| text(part, "text").filter(|text| text.len() < LINK_BYTES_MIN);
+    let is_one = |text: &str| INJECTED.iter().any(|begin| text.starts_with(begin));
+    text(item, "role") == Some("user") && parts.iter().filter_map(short).any(is_one)
 }
 
 fn voice(item: &Value) -> Voice {

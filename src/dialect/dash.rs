@@ -95,21 +95,32 @@ fn either<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::told::tests::{conversation, read, recognised_as, settings, written};
+    use crate::dialect::told::tests::{
+        check_links, conversation, read, recognised_as, settings, written,
+    };
     use crate::object::{Fork, Session};
 
     const FILE: &str = r#"
-{"type":"session","version":1,"id":"sess_abc123","timestamp":"2024-01-01T00:00:00.000Z","cwd":"/project"}
-{"type":"message","id":"a1b2c3d4","parentId":null,"timestamp":"2024-01-01T00:00:01.000Z","role":"user","content":"Hello"}
-{"type":"message","id":"e5f6g7h8","parentId":"a1b2c3d4","timestamp":"2024-01-01T00:00:02.000Z","role":"assistant","content":"Hi!","metadata":{"model":"kimi-k2.5","provider":"moonshot","cost":0.001,"tokens":150}}
-{"type":"branch_point","id":"i9j0k1l2","parentId":"e5f6g7h8","timestamp":"2024-01-01T00:00:03.000Z","branchName":"branch-a"}
-{"type":"agent_action","id":"m1","parentId":"i9j0k1l2","timestamp":"2024-01-01T00:00:04.000Z","action":"spawn","agentId":"agent-123"}
-{"type":"label","id":"m2","parentId":"m1","timestamp":"2024-01-01T00:00:05.000Z","targetId":"a1b2c3d4","label":"checkpoint-1"}
-{"type":"label","id":"m3","parentId":"m2","timestamp":"2024-01-01T00:00:06.000Z","targetId":"a1b2c3d4"}"#;
+{"type":"session","version":1,"id":"sess_abc123","timestamp":"2024-01-01T00:00:00.000Z",
+   "cwd":"/project"}
+{"type":"message","id":"a1b2c3d4","parentId":null,"timestamp":"2024-01-01T00:00:01.000Z",
+   "role":"user","content":"Hello"}
+{"type":"message","id":"e5f6g7h8","parentId":"a1b2c3d4","timestamp":"2024-01-01T00:00:02.000Z",
+   "role":"assistant","content":"Hi!","metadata":{"model":"kimi-k2.5","provider":"moonshot",
+   "cost":0.001,"tokens":150}}
+{"type":"branch_point","id":"i9j0k1l2","parentId":"e5f6g7h8",
+   "timestamp":"2024-01-01T00:00:03.000Z","branchName":"branch-a"}
+{"type":"agent_action","id":"m1","parentId":"i9j0k1l2","timestamp":"2024-01-01T00:00:04.000Z",
+   "action":"spawn","agentId":"agent-123"}
+{"type":"label","id":"m2","parentId":"m1","timestamp":"2024-01-01T00:00:05.000Z",
+   "targetId":"a1b2c3d4","label":"checkpoint-1"}
+{"type":"label","id":"m3","parentId":"m2","timestamp":"2024-01-01T00:00:06.000Z",
+   "targetId":"a1b2c3d4"}"#;
 
     #[test]
     fn a_tree_with_branches_and_labels_is_read() {
         assert_eq!(recognised_as(FILE), Some("dash"));
+        check_links(&Dash, FILE);
         let (steps, source) = read(&Dash, FILE);
         let hangs = steps.iter().map(|(step, _)| (step.label.as_str(), step.parent.clone()));
         let on = |id: &str| Parent::Id(id.to_owned());

@@ -1,8 +1,8 @@
 //! rollouts: a header, then messages, told flat or under `message`, and changes of configuration.
 //!
 //! A file is one path: each value hangs on the one before it, the header is beside it. A child
-//! repeats what its parent says up to the branch point; the lines are the same and hang the same, so
-//! they become the same objects. A message is known by how many were before it: that is what a
+//! repeats what its parent says up to the branch point; the lines are the same and hang the same,
+//! so they become the same objects. A message is known by how many were before it: that is what a
 //! branch point counts.
 
 mod writer;
@@ -85,20 +85,26 @@ fn begin(header: &Value, source: &mut Source) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::told::tests::{conversation, read, recognised_as, settings, written};
+    use crate::dialect::told::tests::{
+        check_links, conversation, read, recognised_as, settings, written,
+    };
     use crate::object::{Fork, Session};
 
     const PARENT: &str = r#"
 {"type": "session", "id": "abc-123", "provider": "anthropic", "model": "claude-sonnet-4"}
 {"type": "message", "role": "user", "content": "hello"}
-{"type": "message", "timestamp": "2024-01-15T10:30:00.5", "message": {"role": "assistant", "content": "hi"}}
+{"type": "message", "timestamp": "2024-01-15T10:30:00.5", "message": {"role": "assistant",
+   "content": "hi"}}
 {"type": "config_change", "endpoint": {"model": "m"}, "environment_type": "coding"}
 {"type": "message", "role": "user", "content": "test"}"#;
 
     const CHILD: &str = r#"
-{"type": "session", "id": "def-456", "cwd": "/w", "timestamp": "2024-01-15T11:00:00+01:00", "parent_id": "abc-123", "branch_point": 1, "branch_reason": "config_change", "branch_metadata": {"new_model": "haiku"}}
+{"type": "session", "id": "def-456", "cwd": "/w", "timestamp": "2024-01-15T11:00:00+01:00",
+   "parent_id": "abc-123", "branch_point": 1, "branch_reason": "config_change",
+   "branch_metadata": {"new_model": "haiku"}}
 {"type": "message", "role": "user", "content": "hello"}
-{"type": "message", "timestamp": "2024-01-15T10:30:00.5", "message": {"role": "assistant", "content": "hi"}}
+{"type": "message", "timestamp": "2024-01-15T10:30:00.5", "message": {"role": "assistant",
+   "content": "hi"}}
 {"type": "message", "role": "user", "content": "test with haiku"}"#;
 
     #[test]
@@ -124,6 +130,8 @@ mod tests {
         let (parent, _) = read(&Rollouts, PARENT);
         let (child, source) = read(&Rollouts, CHILD);
         assert_eq!(child[1..3], parent[1..3]);
+        check_links(&Rollouts, PARENT);
+        check_links(&Rollouts, CHILD);
         let lineage = source.lineage.unwrap();
         assert_eq!((lineage.session.as_str(), lineage.entry.as_deref()), ("abc-123", Some("1")));
         assert_eq!(lineage.reason.as_deref(), Some("config_change"));

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | message | yes; a tool result joins its call, wherever it hangs |
 //! | model, thinking, config change | state only |
-//! | compaction | the last on the path wins: its summary, if any, then from its first kept entry |
+//! | compaction | the last on the path wins: its summary or history, then from its first kept |
 //! | branch summary, stack summary | in place, as a user message, if not empty |
 //! | custom message, bash execution | yes |
 //! | merge | its summary; the second parent is not walked |
@@ -274,7 +274,7 @@ fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
     Shown { entry: id, label: entry.label.clone(), time: entry.time, message }
 }
 
-/// Gives what a compaction puts in the place of what was before it: its summary, or a whole history.
+/// Gives what a compaction puts in the place of what was before it: a summary, or a whole history.
 pub fn summaries(body: &Value) -> Vec<Message> {
     let told = body.get("summary").or_else(|| body.get("payload")?.get("message"));
     let summary = || told.and_then(Value::as_text).and_then(said_by_user);

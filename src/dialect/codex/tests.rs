@@ -3,23 +3,34 @@
 use super::*;
 use crate::dialect::picture::Picture;
 use crate::dialect::told::tests::{
-    conversation, parsed, read, recognised_as, settings, step, written,
+    check_links, conversation, parsed, read, recognised_as, settings, step, written,
 };
 use crate::dialect::{Leaving, Parent};
 use crate::object::{Fork, Session};
 use crate::session::{Block, Message, summaries};
 
 const NEW: &str = r#"
-{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"t1","timestamp":"2025-12-31T23:59:59.000Z","cwd":"/w","model_provider":"openai","git":{"branch":"main"}}}
-{"timestamp":"2026-01-01T00:00:01.000Z","type":"event_msg","payload":{"type":"task_started","turn_id":"a"}}
-{"timestamp":"2026-01-01T00:00:01.000Z","type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"rules"}]}}
-{"timestamp":"2026-01-01T00:00:02.000Z","type":"turn_context","payload":{"cwd":"/w","model":"gpt-5.4","effort":"medium"}}
-{"timestamp":"2026-01-01T00:00:03.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
-{"timestamp":"2026-01-01T00:00:03.000Z","type":"event_msg","payload":{"type":"user_message","message":"hi"}}
-{"timestamp":"2026-01-01T00:00:04.000Z","type":"response_item","payload":{"type":"reasoning","summary":[],"content":null,"encrypted_content":"x"}}
-{"timestamp":"2026-01-01T00:00:05.000Z","type":"response_item","payload":{"type":"function_call","name":"ls","arguments":"{}","call_id":"c"}}
-{"timestamp":"2026-01-01T00:00:06.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"x"}}
-{"timestamp":"2026-01-01T00:00:07.000Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"t1","thread_name":"Greetings"}}
+{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"t1",
+   "timestamp":"2025-12-31T23:59:59.000Z","cwd":"/w","model_provider":"openai",
+   "git":{"branch":"main"}}}
+{"timestamp":"2026-01-01T00:00:01.000Z","type":"event_msg","payload":{"type":"task_started",
+   "turn_id":"a"}}
+{"timestamp":"2026-01-01T00:00:01.000Z","type":"response_item","payload":{"type":"message",
+   "role":"developer","content":[{"type":"input_text","text":"rules"}]}}
+{"timestamp":"2026-01-01T00:00:02.000Z","type":"turn_context","payload":{"cwd":"/w",
+   "model":"gpt-5.4","effort":"medium"}}
+{"timestamp":"2026-01-01T00:00:03.000Z","type":"response_item","payload":{"type":"message",
+   "role":"user","content":[{"type":"input_text","text":"hi"}]}}
+{"timestamp":"2026-01-01T00:00:03.000Z","type":"event_msg","payload":{"type":"user_message",
+   "message":"hi"}}
+{"timestamp":"2026-01-01T00:00:04.000Z","type":"response_item","payload":{"type":"reasoning",
+   "summary":[],"content":null,"encrypted_content":"x"}}
+{"timestamp":"2026-01-01T00:00:05.000Z","type":"response_item",
+   "payload":{"type":"function_call","name":"ls","arguments":"{}","call_id":"c"}}
+{"timestamp":"2026-01-01T00:00:06.000Z","type":"response_item",
+   "payload":{"type":"function_call_output","call_id":"c","output":"x"}}
+{"timestamp":"2026-01-01T00:00:07.000Z","type":"event_msg",
+   "payload":{"type":"thread_name_updated","thread_id":"t1","thread_name":"Greetings"}}
 {"timestamp":"2026-01-01T00:00:08.000Z","type":"compacted","payload":{"message":"they met"}}
 {"timestamp":"2026-01-01T00:00:09.000Z","type":"world_state","payload":{"full":true}}"#;
 
@@ -80,12 +91,15 @@ fn bare_lines_of_2025_are_read() {
     assert_eq!(beside, [0, 1, 4]);
     assert_eq!(source.foreign.as_deref(), Some("t0"));
     assert_eq!(source.time, Some(1_755_479_773_522));
+    assert_eq!(labels(r#"{"type":"compaction","encrypted_content":"x"}"#), ["response_item"]);
 }
 
 #[test]
-fn both_forms_are_recognised() {
+fn both_forms_are_recognised_and_read_with_links() {
     assert_eq!(recognised_as(NEW), Some("codex"));
     assert_eq!(recognised_as(OLD), Some("codex"));
+    check_links(&Codex, NEW);
+    check_links(&Codex, OLD);
     assert!(!Codex.recognise(&[parsed(r#"{"type":"message","role":"user","content":"x"}"#)]));
     assert!(!Codex.recognise(&[parsed(r#"{"id":"x","timestamp":"t","type":"session"}"#)]));
 }
@@ -125,10 +139,8 @@ fn headers_say_where_a_file_was_forked_from() {
 /// a task, `a` is an answer, a digit takes so many turns back.
 fn last_parent(lines: &str) -> Parent {
     let item = |role: &str| {
-        let content = r#"[{"type":"input_text","text":"x"}]"#;
-        format!(
-            r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}","content":{content}}}}}"#
-        )
+        let item = format!(r#"{{"type":"message","role":"{role}","content":[]}}"#);
+        format!(r#"{{"type":"response_item","payload":{item}}}"#)
     };
     let event = |fields: &str| format!(r#"{{"type":"event_msg","payload":{{"type":{fields}}}}}"#);
     let lines = lines.chars().flat_map(|line| match line {
@@ -159,6 +171,29 @@ fn what_follows_a_rollback_hangs_before_the_turns_that_it_takes_back() {
     ];
     for (lines, expected) in cases {
         assert_eq!(last_parent(lines), expected, "{lines}");
+    }
+}
+
+#[test]
+fn what_codex_says_in_the_users_name_is_no_message_of_a_person() {
+    let long = "x".repeat(1024);
+    let cases = [
+        ("<environment_context>\\n <cwd>/</cwd>", "", "custom_message", Voice::None),
+        ("<turn_aborted>", "", "custom_message", Voice::None),
+        (&long, "<environment_context>", "custom_message", Voice::None),
+        ("<html> is what I want", "", "message", Voice::Person),
+        // A long text may be a link the next time, so nothing hangs on it.
+        (&format!("# AGENTS.md instructions {long}"), "", "message", Voice::Person),
+    ];
+    for (first, second, label, voice) in cases {
+        let part = |text: &str| format!(r#"{{"type":"input_text","text":"{text}"}}"#);
+        let content = format!("[{},{}]", part(first), part(second));
+        let item = format!(r#"{{"type":"message","role":"user","content":{content}}}"#);
+        let line = format!(r#"{{"type":"response_item","payload":{item}}}"#);
+        let step = read(&Codex, &line).0.remove(0).0;
+        assert_eq!((step.label.as_str(), step.voice), (label, voice), "{first} {second}");
+        let item = r#"{"type":"message","role":"user","content":[]}"#;
+        assert_eq!(read(&Codex, item).0[0].0.label, "message");
     }
 }
 

@@ -185,8 +185,8 @@ mod tests {
             ),
             (
                 r#"{"type":"web_search_call","id":"ws","status":"completed",
-                   "action":{"type":"search","query":"q"}}"#,
-                r#"assistant: call ws web_search {"type":"search","query":"q"}, result ws completed false"#,
+                   "action":{"query":"q"}}"#,
+                r#"assistant: call ws web_search {"query":"q"}, result ws completed false"#,
             ),
             (
                 r#"{"type":"function_call_output","call_id":"c1","output":"done"}"#,
