@@ -21,10 +21,12 @@ mod dash;
 mod fields;
 mod gemini;
 mod opencode;
+mod parts;
 mod pi;
 mod picture;
 mod rollouts;
 mod told;
+mod trail;
 
 use crate::codec::Value;
 use crate::id::Id;
@@ -102,10 +104,14 @@ pub struct Source {
     pub stem: String,
     /// The session's id in the file.
     pub foreign: Option<String>,
+    /// The agent that another agent of the session set to work, if the file is its part of it.
+    pub agent: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub time: Option<i64>,
     /// What it is called.
     pub name: Option<String>,
+    /// How much the name counts, where a file has several: a person's word most.
+    pub name_weight: u8,
     /// The directory it works in.
     pub cwd: Option<String>,
     /// Who serves the model.
@@ -118,6 +124,8 @@ pub struct Source {
     pub labels: Vec<Label>,
     /// Names for branches that the file gives: the name, and the id of the first entry on it.
     pub branches: Vec<Label>,
+    /// The id of the header, where the first entries hang on it.
+    pub header: Option<String>,
     /// The version of the dialect, where it has several.
     pub version: u32,
     /// How many values were read before this one.

@@ -46,6 +46,7 @@ pub use pin::{Pin, find_pin, pin};
 pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_near, memory_of, remember};
 pub(crate) use remember::{known, recall, remember_node};
 pub(crate) use run::Transcript;
+pub(crate) use settings::NO_MODEL;
 pub use settings::{Settings, Wanted, settings};
 pub use view::{BranchRecord, View};
 pub use words::{Words, fields};

@@ -9,7 +9,7 @@
 //! A value is known by its number: its `ordinal`, else how many were before it in the file.
 
 mod turns;
-mod writer;
+mod write;
 
 use crate::codec::{LINK_BYTES_MIN, Value};
 use crate::dialect::fields::{note, text, time};
@@ -95,7 +95,7 @@ impl Dialect for Codex {
     }
 
     fn writer(&self) -> Option<Box<dyn Writer>> {
-        Some(Box::<writer::Lines>::default())
+        Some(Box::<write::Lines>::default())
     }
 }
 

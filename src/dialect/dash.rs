@@ -3,7 +3,7 @@
 //! A branch point names the branch that goes on from it. A label names another entry. Both are part
 //! of the tree, as what agents do is.
 
-mod writer;
+mod write;
 
 use crate::codec::Value;
 use crate::dialect::fields::{note, text, time};
@@ -66,7 +66,7 @@ impl Dialect for Dash {
     }
 
     fn writer(&self) -> Option<Box<dyn Writer>> {
-        Some(Box::<writer::Tree>::default())
+        Some(Box::<write::Tree>::default())
     }
 }
 

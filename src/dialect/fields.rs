@@ -8,6 +8,11 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_text)
 }
 
+/// Says whether something is said to be true.
+pub(super) fn is_true(value: &Value, key: &str) -> bool {
+    value.get(key).and_then(Value::as_bool) == Some(true)
+}
+
 /// Reads a time: as text, in UTC where it names no zone, or in milliseconds since 1970.
 pub(super) fn time(value: &Value, key: &str) -> Option<i64> {
     match value.get(key)? {

@@ -5,7 +5,7 @@
 //! so they become the same objects. A message is known by how many were before it: that is what a
 //! branch point counts.
 
-mod writer;
+mod write;
 
 use crate::codec::Value;
 use crate::dialect::fields::{note, text, time};
@@ -57,7 +57,7 @@ impl Dialect for Rollouts {
     }
 
     fn writer(&self) -> Option<Box<dyn Writer>> {
-        Some(Box::<writer::Lines>::default())
+        Some(Box::<write::Lines>::default())
     }
 }
 

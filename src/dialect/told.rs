@@ -1,18 +1,12 @@
-//! What writers make values of: messages as a chat tells them, settings, names for entries.
+//! What writers make values of: messages as a chat tells them, and what is set.
 
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::collections::{HashMap, HashSet};
-
 use crate::codec::{Value, json};
 use crate::dialect::Leaving;
 use crate::dialect::picture::Picture;
-use crate::id::Id;
-use crate::session::{Answer, Block, Message, Settings, Usage};
-
-/// How many digits of an id name an entry, unless another has the same.
-const NAME_DIGITS: usize = 8;
+use crate::session::{Answer, Block, Message, NO_MODEL, Settings, Usage};
 
 /// Gives the role of a message in the words of a chat: `user`, `assistant`, `system`, `tool`.
 pub(super) fn role(message: &Message) -> &'static str {
@@ -64,7 +58,8 @@ pub(super) fn spent(message: &Message) -> Vec<(&'static str, Value)> {
 pub(super) fn set(step: &Leaving) -> Settings {
     match &step.message {
         Some(message) if step.label != "compaction" => {
-            let speaks = (message.role == "assistant").then_some(message);
+            let is_made_up = message.model.as_deref() == Some(NO_MODEL);
+            let speaks = (message.role == "assistant" && !is_made_up).then_some(message);
             Settings {
                 model: speaks.and_then(|message| message.model.clone()),
                 provider: speaks.and_then(|message| message.provider.clone()),
@@ -72,44 +67,6 @@ pub(super) fn set(step: &Leaving) -> Settings {
             }
         }
         _ => Settings::said(&step.label, &step.body),
-    }
-}
-
-/// Gives an id in the form of a UUID of version 8, which is for such.
-pub(super) fn uuid(id: &Id) -> String {
-    let digits = id.to_string();
-    let parts = [&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..32]];
-    let [first, second, third, fourth, fifth] = parts;
-    format!("{first}-{second}-8{third}-a{fourth}-{fifth}")
-}
-
-/// Short names for entries, each of one entry only.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    names: HashMap<Id, Option<String>>,
-    taken: HashSet<String>,
-}
-
-impl Names {
-    /// Makes a name for an entry.
-    pub(super) fn give(&mut self, id: Id) -> String {
-        let names = (NAME_DIGITS..=Id::DIGITS).map(|digits| id.short(digits));
-        let free = names.into_iter().find(|name| !self.taken.contains(name));
-        let name = free.unwrap_or_else(|| id.to_string());
-        self.taken.insert(name.clone());
-        self.names.insert(id, Some(name.clone()));
-        name
-    }
-
-    /// Leaves an entry out: what hangs on it hangs on its parent.
-    pub(super) fn pass(&mut self, step: &Leaving) {
-        let parent = self.of(step.parent.as_ref());
-        self.names.insert(step.id, parent);
-    }
-
-    /// Gives the name of an entry, or of the nearest before it that was not left out.
-    pub(super) fn of(&self, id: Option<&Id>) -> Option<String> {
-        self.names.get(id?).cloned().flatten()
     }
 }
 

@@ -6,13 +6,15 @@
 //! | model, thinking, config change | state only |
 //! | compaction | the last on the path wins: its summary or history, then from its first kept |
 //! | branch summary, stack summary | in place, as a user message, if not empty |
-//! | custom message, bash execution | yes |
+//! | stack pop | its summary, in the place of what it pops |
+//! | custom message, bash execution | yes, as a user message |
 //! | merge | its summary; the second parent is not walked |
 //! | all else | no |
 //!
 //! The walk goes back from the entry and ends at the first entry that the compaction keeps, so a
 //! compacted session costs what is kept of it, not what it ever said.
 
+mod stack;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -28,11 +30,16 @@ use crate::session::view::View;
 use crate::store::Snapshot;
 use crate::walk;
 
+use stack::{Stack, place, place_at};
+
 pub use tools::{before_calls, check_answered, unanswered};
 
 /// The fields in which a compaction names the first entry that it keeps.
 pub(super) const FIRST_KEPT_KEYS: [&str; 3] =
     ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
+
+/// The field in which a compaction of a linear file names the place of the first that it keeps.
+const FIRST_KEPT_PLACE: &str = "firstKeptEntryIndex";
 
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,6 +143,7 @@ struct Reader<'a> {
     shown: Vec<Shown>,
     /// The newest compaction, once it is met.
     compaction: Option<Compaction>,
+    stack: Stack,
     settings: Search,
 }
 
@@ -155,24 +163,35 @@ enum Kept {
     Id(Id, u64),
     /// By the id it had in the program that it came from.
     Foreign(String),
+    /// By its place in the linear file that it came from.
+    Place(u64),
 }
 
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
         let wanted = Wanted { model: true, thinking: true, ..Wanted::default() };
-        Reader { snapshot, shown: Vec::new(), compaction: None, settings: Search::new(wanted) }
+        Reader {
+            snapshot,
+            shown: Vec::new(),
+            compaction: None,
+            stack: Stack::default(),
+            settings: Search::new(wanted),
+        }
     }
 
     /// Reads one entry, and says whether to go on.
     fn visit(&mut self, id: Id) -> Result<bool> {
         let topology = self.snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        let is_shown = match &self.compaction {
+        let is_open = match &self.compaction {
             None => true,
             Some(cut) => cut.kept.is_some(),
         };
-        if !is_shown && self.settings.is_over() {
+        if !is_open && self.settings.is_over() {
             return Ok(false);
         }
+        // What was popped is gone, but what it had replaced does not come back.
+        let is_cut = matches!(&*topology.label, "compaction" | "stack_pop");
+        let is_shown = is_open && (is_cut || !self.stack.hides(place_at(topology.depth)));
         if is_shown || self.settings.asks(&topology.label) {
             let entry = restored_entry(self.snapshot, &id)?;
             self.settings.learn(&entry);
@@ -204,6 +223,11 @@ impl<'a> Reader<'a> {
                     *kept = None;
                 }
             }
+            Some(Kept::Place(first)) if place_at(depth) <= *first => {
+                let is_kept = place_at(depth) == *first;
+                *kept = None;
+                return is_kept;
+            }
             _ => {}
         }
         true
@@ -211,7 +235,11 @@ impl<'a> Reader<'a> {
 
     /// Shows an entry as its type demands.
     fn show(&mut self, id: Id, entry: Entry) -> Result<()> {
-        let said = |key: &str| entry.body.get(key).and_then(Value::as_text).unwrap_or_default();
+        let said = |key: &str| {
+            let inner = || entry.body.get("message")?.get(key);
+            let found = entry.body.get(key).or_else(inner);
+            found.and_then(Value::as_text).unwrap_or_default()
+        };
         let message = match entry.label.as_str() {
             "compaction" => {
                 if self.compaction.is_none() {
@@ -226,12 +254,36 @@ impl<'a> Reader<'a> {
                 None
             }
             "branch_summary" | "stack_summary" | "merge" => said_by_user(said("summary")),
-            "custom_message" | "bash_execution" => Some(Message::of(&entry.label, &entry.body)),
+            "stack_pop" => self.pop(id, &entry),
+            "custom_message" | "bash_execution" => {
+                let message = Message::of(&entry.label, &entry.body);
+                Some(Message { role: "user".to_owned(), ..message })
+            }
             label => Message::read(label, &entry.body),
         };
         let message = message.filter(|_| !is_left_out(&entry.body));
         self.shown.extend(message.map(|message| shown(id, &entry, message)));
         Ok(())
+    }
+
+    /// Hides what an entry pops, and gives its summary unless a newer one speaks of the same.
+    fn pop(&mut self, id: Id, entry: &Entry) -> Option<Message> {
+        let said = |key: &str| said_by_user(entry.body.get(key)?.as_text()?);
+        let back_to = place(&entry.body, "backToIndex").unwrap_or(u64::MAX);
+        let is_summed_up = self.compaction.as_ref().is_some_and(|cut| match cut.kept {
+            Some(Kept::Place(first)) => back_to < first,
+            _ => false,
+        });
+        let is_lower = self.stack.pop(back_to);
+        let summary = said("summary").filter(|_| is_lower && !is_summed_up);
+        if let Some(before) = said("prePopSummary") {
+            // It went back behind a compaction, and says anew what was before.
+            let newer = self.shown.len();
+            let before = vec![shown(id, entry, before)];
+            let cut = Compaction { summary: before, kept: None, newer, lost: None };
+            self.compaction.get_or_insert(cut).kept = None;
+        }
+        summary
     }
 
     fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
@@ -241,7 +293,7 @@ impl<'a> Reader<'a> {
                 let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();
                 Some(own.unwrap_or_else(|| Kept::Foreign(text.clone())))
             }
-            _ => None,
+            _ => place(body, FIRST_KEPT_PLACE).map(Kept::Place),
         })
     }
 
@@ -254,13 +306,15 @@ impl<'a> Reader<'a> {
         let mut messages = Vec::new();
         if let Some(cut) = self.compaction {
             lost = cut.lost;
-            if let Some(kept) = cut.kept {
+            let missing = cut.kept.and_then(|kept| match kept {
+                Kept::Id(id, _) => Some(id.to_string()),
+                Kept::Foreign(id) => Some(id),
+                Kept::Place(_) => None,
+            });
+            if missing.is_some() {
                 // The whole path was read, and it was not there.
                 self.shown.truncate(cut.newer);
-                lost = Some(match kept {
-                    Kept::Id(id, _) => id.to_string(),
-                    Kept::Foreign(id) => id,
-                });
+                lost = missing;
             }
             messages.extend(cut.summary);
         }
@@ -276,7 +330,8 @@ fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
 
 /// Gives what a compaction puts in the place of what was before it: a summary, or a whole history.
 pub fn summaries(body: &Value) -> Vec<Message> {
-    let told = body.get("summary").or_else(|| body.get("payload")?.get("message"));
+    let inner = || body.get("message")?.get("summary");
+    let told = body.get("summary").or_else(inner).or_else(|| body.get("payload")?.get("message"));
     let summary = || told.and_then(Value::as_text).and_then(said_by_user);
     codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())
 }
@@ -288,8 +343,10 @@ fn said_by_user(text: &str) -> Option<Message> {
     Some(message).filter(|_| !text.trim().is_empty())
 }
 
-/// Says whether a program wants its message not to be shown.
+/// Says whether a program does not show its message to a model: a command that a person ran for
+/// themselves, or an error told in the model's name.
 fn is_left_out(body: &Value) -> bool {
     let payload = body.get("message").unwrap_or(body);
-    payload.get("excludeFromContext").and_then(Value::as_bool) == Some(true)
+    let is_true = |flag: Option<&Value>| flag.and_then(Value::as_bool) == Some(true);
+    is_true(payload.get("excludeFromContext")) || is_true(body.get("isApiErrorMessage"))
 }

@@ -16,6 +16,9 @@ use crate::walk;
 const STATE_LABELS: [&str; 4] =
     ["model_change", "thinking_level_change", "config_change", "compaction"];
 
+/// What stands for the model where a program speaks in its place.
+pub(crate) const NO_MODEL: &str = "<synthetic>";
+
 /// How many messages are asked which model spoke. Who does not say it in so many never does.
 const MESSAGES_ASKED_MAX: usize = 256;
 
@@ -61,8 +64,11 @@ impl Settings {
                 said.thinking = text(state, &["thinking"]);
             }
             label => {
-                let message = Message::read(label, body);
-                if let Some(message) = message.filter(|message| message.role == "assistant") {
+                let message = Message::read(label, body).filter(|message| {
+                    let is_made_up = message.model.as_deref() == Some(NO_MODEL);
+                    message.role == "assistant" && !is_made_up
+                });
+                if let Some(message) = message {
                     (said.model, said.provider) = (message.model, message.provider);
                 }
             }

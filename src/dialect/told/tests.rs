@@ -3,7 +3,7 @@
 use super::*;
 use crate::codec::arbitrary;
 use crate::dialect::{Dialect, Source, Step, dialects, recognised};
-use crate::id::Kind;
+use crate::id::{Id, Kind};
 use crate::object::Session;
 use proptest::prelude::*;
 
@@ -180,26 +180,4 @@ fn pictures_of_every_shape_are_told() {
     for (shape, expected) in shapes {
         assert_eq!(picture(&parsed(shape)), parsed(expected), "{shape}");
     }
-}
-
-#[test]
-fn a_name_is_of_one_entry_only() {
-    let mut bytes = [7; Id::BYTES];
-    let first = Id::from_bytes(bytes);
-    bytes[Id::BYTES - 1] = 8;
-    let second = Id::from_bytes(bytes);
-    let mut names = Names::default();
-    assert_eq!(names.give(first), "07070707");
-    assert_eq!(names.give(second), "070707070");
-    assert_eq!(names.of(Some(&first)).as_deref(), Some("07070707"));
-    let left_out = Leaving { parent: Some(second), ..step(1, "custom", "{}") };
-    names.pass(&left_out);
-    assert_eq!(names.of(Some(&left_out.id)).as_deref(), Some("070707070"));
-    assert_eq!(names.of(None), None);
-}
-
-#[test]
-fn an_id_in_the_form_of_a_uuid_says_that_it_is_our_own() {
-    let id = uuid(&Id::from_bytes([0x5c; Id::BYTES]));
-    assert_eq!(id, "5c5c5c5c-5c5c-8c5c-ac5c-5c5c5c5c5c5c");
 }

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use crate::codec::{Value, json};
+use crate::dialect::claude::{is_uuid, uuid};
 use crate::dialect::picture::Picture;
-use crate::dialect::told::{role, set, uuid};
+use crate::dialect::told::{role, set};
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
 use crate::object::Session;
@@ -234,10 +235,8 @@ fn line(time: i64, kind: &str, payload: Value) -> Value {
 
 /// Gives the id of a session as Codex wants it, a UUID.
 fn thread(session: &str) -> String {
-    let is_uuid = session.len() == 36
-        && session.bytes().enumerate().all(|(place, byte)| match place {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        });
-    if is_uuid { session.to_owned() } else { uuid(&Id::of(Kind::Session, session.as_bytes())) }
+    match is_uuid(session) {
+        true => session.to_owned(),
+        false => uuid(&Id::of(Kind::Session, session.as_bytes())),
+    }
 }

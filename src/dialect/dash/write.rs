@@ -3,7 +3,8 @@
 //! What Dash has no entry for is left out, and what hangs on it hangs on what was before it.
 
 use crate::codec::Value;
-use crate::dialect::told::{Names, spent, told};
+use crate::dialect::told::{spent, told};
+use crate::dialect::trail::{ShortIds, Trail};
 use crate::dialect::{Leaving, Writer};
 use crate::object::Session;
 use crate::time;
@@ -17,7 +18,8 @@ const ENTRIES: [(&str, &[&str]); 2] = [
 /// Writes the lines of a file.
 #[derive(Default)]
 pub(super) struct Tree {
-    names: Names,
+    trail: Trail,
+    given: ShortIds,
 }
 
 impl Writer for Tree {
@@ -57,7 +59,7 @@ impl Writer for Tree {
             None => {
                 let Some((kind, keys)) = ENTRIES.iter().find(|(kind, _)| *kind == step.label)
                 else {
-                    self.names.pass(step);
+                    self.trail.note(step, &[]);
                     return Vec::new();
                 };
                 let fields =
@@ -65,11 +67,13 @@ impl Writer for Tree {
                 (*kind, fields.collect())
             }
         };
-        let parent = self.names.of(step.parent.as_ref());
+        let id = self.given.give(step.id);
+        let parent = self.trail.hangs_on(step).map_or(Value::Null, Value::from);
+        self.trail.note(step, std::slice::from_ref(&id));
         let head = [
             ("type", kind.into()),
-            ("id", self.names.give(step.id).into()),
-            ("parentId", parent.map_or(Value::Null, Value::from)),
+            ("id", id.into()),
+            ("parentId", parent),
             ("timestamp", time::format(step.time).into()),
         ];
         vec![Value::map(head.into_iter().chain(fields))]

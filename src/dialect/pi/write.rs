@@ -1,0 +1,333 @@
+//! Writing pi's files, version 3.
+//!
+//! | step | entry |
+//! | --- | --- |
+//! | message of a person or a model | message; each result of a tool is a message of its own |
+//! | message in another role, custom message | custom message |
+//! | bash execution | message, if it says the command |
+//! | compaction; a summary of any other kind | compaction; branch summary |
+//! | model, thinking, config change | what it says of model and thinking |
+//! | label, if its target was written | label |
+//! | custom, agent action, branch point | custom, which no model is shown |
+//! | all else | left out |
+
+use std::collections::HashMap;
+
+use crate::codec::Value;
+use crate::dialect::fields::text;
+use crate::dialect::parts::{Part, parts};
+use crate::dialect::picture::Picture;
+use crate::dialect::trail::{ShortIds, Trail, derived};
+use crate::dialect::{Leaving, Writer};
+use crate::id::{Id, Kind};
+use crate::object::Session;
+use crate::session::{Answer, Block, Message, Settings};
+use crate::time;
+
+/// What stands where pi wants a name that nobody knows.
+const UNKNOWN: &str = "unknown";
+
+/// Writes a file.
+#[derive(Default)]
+pub(super) struct PiWriter {
+    trail: Trail,
+    given: ShortIds,
+    /// The ids that steps had in the file they came from, and those they have now.
+    renamed: HashMap<String, String>,
+    /// The tools that were called, by the ids of the calls.
+    tools: HashMap<String, String>,
+    /// Who serves the model, as far as is known.
+    provider: Option<String>,
+}
+
+/// The type of an entry, and its own fields.
+type Fields = (&'static str, Vec<(&'static str, Value)>);
+
+impl Writer for PiWriter {
+    fn has_tree(&self) -> bool {
+        true
+    }
+
+    fn has_compaction(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, session: &Session) -> Vec<Value> {
+        self.provider = session.provider.clone();
+        let mut header = vec![
+            ("type", Value::from("session")),
+            ("version", 3.into()),
+            ("id", session.sid.as_str().into()),
+            ("timestamp", time::format(session.time).into()),
+            ("cwd", session.cwd.as_deref().unwrap_or_default().into()),
+        ];
+        if let Some(fork) = &session.fork {
+            header.push(("parentSession", fork.session.as_str().into()));
+        }
+        let mut values = vec![Value::map(header)];
+        if let Some(name) = &session.name {
+            let id = self.given.give(Id::of(Kind::Session, session.sid.as_bytes()));
+            let fields = vec![("name", Value::from(name.as_str()))];
+            values.push(entry("session_info", &id, None, session.time, fields));
+        }
+        values
+    }
+
+    fn step(&mut self, step: &Leaving) -> Vec<Value> {
+        let mut parent = self.trail.hangs_on(step).map(str::to_owned);
+        let (mut ids, mut values) = (Vec::new(), Vec::new());
+        for (place, (kind, mut fields)) in self.entries(step).into_iter().enumerate() {
+            let id = self.given.give(match place {
+                0 => step.id,
+                place => derived(&step.id, &place.to_le_bytes()),
+            });
+            if kind == "compaction" {
+                let kept = self.trail.kept(step);
+                let first = kept.iter().find_map(|kept| self.trail.first_of(kept));
+                // One that keeps nothing keeps from itself on.
+                fields.push(("firstKeptEntryId", first.unwrap_or(&id).into()));
+            }
+            values.push(entry(kind, &id, parent.as_deref(), step.time, fields));
+            parent = Some(id.clone());
+            ids.push(id);
+        }
+        self.trail.note(step, &ids);
+        let foreign = text(&step.body, "id").or_else(|| text(&step.body, "uuid"));
+        if let (Some(foreign), Some(id)) = (foreign, ids.first()) {
+            self.renamed.insert(foreign.to_owned(), id.clone());
+        }
+        values
+    }
+}
+
+impl PiWriter {
+    /// Makes the entries of a step.
+    fn entries(&mut self, step: &Leaving) -> Vec<Fields> {
+        match (step.label.as_str(), &step.message) {
+            ("compaction", message) => vec![compaction(step, message.as_ref())],
+            ("branch_summary" | "stack_summary" | "stack_pop" | "merge", Some(message)) => {
+                vec![self.summary(step, message)]
+            }
+            ("bash_execution", message) => bash(step, message.as_ref()).into_iter().collect(),
+            ("custom_message", Some(message)) => vec![custom_message(step, message)],
+            ("model_change" | "thinking_level_change" | "config_change", _) => self.settings(step),
+            ("label", _) => self.label(&step.body).into_iter().collect(),
+            ("custom" | "agent_action" | "branch_point", _) => vec![custom(step)],
+            (_, Some(message)) => self.message(step, message),
+            _ => Vec::new(),
+        }
+    }
+
+    fn message(&mut self, step: &Leaving, message: &Message) -> Vec<Fields> {
+        let mut entries = Vec::new();
+        for part in parts(message) {
+            let payloads = match (part, message.role.as_str()) {
+                (Part::Answered(answers), _) => {
+                    answers.into_iter().map(|answer| self.answer(step, answer)).collect()
+                }
+                (Part::Said(blocks), "assistant") => vec![self.assistant(step, message, &blocks)],
+                (Part::Said(blocks), "user") => vec![Value::map([
+                    ("role", Value::from("user")),
+                    ("content", content(&blocks)),
+                    ("timestamp", step.time.into()),
+                ])],
+                (Part::Said(_), _) => {
+                    entries.push(custom_message(step, message));
+                    continue;
+                }
+            };
+            let wrapped = payloads.into_iter().map(|said| ("message", vec![("message", said)]));
+            entries.extend(wrapped);
+        }
+        entries
+    }
+
+    fn assistant(&mut self, step: &Leaving, message: &Message, blocks: &[&Block]) -> Value {
+        for call in message.calls() {
+            self.tools.insert(call.id.clone(), call.name.clone());
+        }
+        let stop = if message.calls().next().is_some() { "toolUse" } else { "stop" };
+        let provider = message.provider.as_ref().or(self.provider.as_ref());
+        let provider = provider.map_or(UNKNOWN, String::as_str);
+        let mut fields = vec![
+            ("role", Value::from("assistant")),
+            ("content", content(blocks)),
+            ("api", api(provider).into()),
+            ("provider", provider.into()),
+        ];
+        fields.extend(message.model.as_deref().map(|model| ("model", model.into())));
+        fields.extend([
+            ("usage", usage(message)),
+            ("stopReason", stop.into()),
+            ("timestamp", step.time.into()),
+        ]);
+        Value::map(fields)
+    }
+
+    fn answer(&self, step: &Leaving, answer: &Answer) -> Value {
+        let tool = answer.name.as_ref().or_else(|| self.tools.get(&answer.call));
+        Value::map([
+            ("role", Value::from("toolResult")),
+            ("toolCallId", answer.call.as_str().into()),
+            ("toolName", tool.map_or(UNKNOWN, String::as_str).into()),
+            ("content", vec![said("text", "text", &answer.text)].into()),
+            ("isError", answer.is_error.into()),
+            ("timestamp", step.time.into()),
+        ])
+    }
+
+    fn summary(&self, step: &Leaving, message: &Message) -> Fields {
+        let from = text(&step.body, "fromId").and_then(|from| self.renamed.get(from));
+        let from = from.map(String::as_str).or_else(|| self.trail.value_at(step.parent));
+        let from = Value::from(from.unwrap_or("root"));
+        ("branch_summary", vec![("fromId", from), ("summary", message.text().into())])
+    }
+
+    fn settings(&mut self, step: &Leaving) -> Vec<Fields> {
+        let said = Settings::said(&step.label, &step.body);
+        let mut entries = Vec::new();
+        self.provider = said.provider.or(self.provider.take());
+        if let Some(model) = said.model {
+            let provider = self.provider.as_deref().unwrap_or(UNKNOWN);
+            let fields = vec![("provider", Value::from(provider)), ("modelId", model.into())];
+            entries.push(("model_change", fields));
+        }
+        if let Some(thinking) = said.thinking {
+            entries.push(("thinking_level_change", vec![("thinkingLevel", thinking.into())]));
+        }
+        entries
+    }
+
+    fn label(&self, body: &Value) -> Option<Fields> {
+        let target = self.renamed.get(text(body, "targetId")?)?;
+        let mut fields = vec![("targetId", Value::from(target.as_str()))];
+        fields.extend(text(body, "label").map(|label| ("label", label.into())));
+        Some(("label", fields))
+    }
+}
+
+fn entry(
+    kind: &str,
+    id: &str,
+    parent: Option<&str>,
+    time_ms: i64,
+    fields: Vec<(&'static str, Value)>,
+) -> Value {
+    let envelope = [
+        ("type", Value::from(kind)),
+        ("id", id.into()),
+        ("parentId", parent.into()),
+        ("timestamp", time::format(time_ms).into()),
+    ];
+    Value::map(envelope.into_iter().chain(fields))
+}
+
+fn compaction(step: &Leaving, message: Option<&Message>) -> Fields {
+    let tokens = step.body.get("tokensBefore").and_then(Value::as_i64).unwrap_or(0);
+    let summary = message.map(Message::text).unwrap_or_default();
+    let mut fields = vec![("summary", Value::from(summary)), ("tokensBefore", tokens.into())];
+    fields.extend(step.body.get("details").map(|details| ("details", details.clone())));
+    ("compaction", fields)
+}
+
+fn custom_message(step: &Leaving, message: &Message) -> Fields {
+    let payload = step.body.get("message").unwrap_or(&step.body);
+    let kind = text(payload, "customType").unwrap_or(&message.role);
+    let blocks: Vec<&Block> = message.blocks.iter().collect();
+    let fields = vec![
+        ("customType", Value::from(kind)),
+        ("content", content(&blocks)),
+        ("display", true.into()),
+    ];
+    ("custom_message", fields)
+}
+
+/// Makes a message of a command that a person ran; if it does not say which, of what it says.
+fn bash(step: &Leaving, message: Option<&Message>) -> Option<Fields> {
+    let payload = step.body.get("message").unwrap_or(&step.body);
+    let Some(command) = payload.get("command") else {
+        return message.map(|message| custom_message(step, message));
+    };
+    let given = |key: &str, otherwise: Value| payload.get(key).cloned().unwrap_or(otherwise);
+    let mut fields = vec![
+        ("role", Value::from("bashExecution")),
+        ("command", command.clone()),
+        ("output", given("output", "".into())),
+        ("exitCode", given("exitCode", Value::Null)),
+        ("cancelled", given("cancelled", false.into())),
+        ("truncated", given("truncated", false.into())),
+        ("timestamp", step.time.into()),
+    ];
+    if message.is_none() {
+        fields.push(("excludeFromContext", true.into()));
+    }
+    Some(("message", vec![("message", Value::map(fields))]))
+}
+
+fn custom(step: &Leaving) -> Fields {
+    let kind = text(&step.body, "customType").unwrap_or(&step.label);
+    let data = step.body.get("data").unwrap_or(&step.body);
+    ("custom", vec![("customType", kind.into()), ("data", data.clone())])
+}
+
+/// Writes the blocks that pi knows.
+fn content(blocks: &[&Block]) -> Value {
+    let known = blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(said("text", "text", text)),
+        Block::Thinking(text) => Some(said("thinking", "thinking", text)),
+        Block::Call(call) => Some(Value::map([
+            ("type", Value::from("toolCall")),
+            ("id", call.id.as_str().into()),
+            ("name", call.name.as_str().into()),
+            ("arguments", call.arguments.clone()),
+        ])),
+        Block::Image(image) => match Picture::of(image)? {
+            Picture::Data { media, data } => Some(Value::map([
+                ("type", Value::from("image")),
+                ("data", data.into()),
+                ("mimeType", media.into()),
+            ])),
+            // It takes no addresses, but may tell them.
+            Picture::Address(url) => Some(said("text", "text", url)),
+        },
+        Block::Result(_) | Block::Other(_) => None,
+    });
+    Value::List(known.collect())
+}
+
+fn said(kind: &str, key: &str, text: &str) -> Value {
+    Value::map([("type", Value::from(kind)), (key, text.into())])
+}
+
+/// Names the interface by which a provider is spoken to.
+fn api(provider: &str) -> &'static str {
+    match provider {
+        "openai" | "openai-codex" => "openai-responses",
+        "google" => "google-generative-ai",
+        "anthropic" => "anthropic-messages",
+        _ => "openai-completions",
+    }
+}
+
+/// Writes what a message took, all of it: pi adds it up.
+fn usage(message: &Message) -> Value {
+    let usage = &message.usage;
+    let count = |count: Option<i64>| Value::from(count.unwrap_or(0));
+    let cost = |cost: Option<f64>| cost.and_then(|cost| Value::number(&cost.to_string()));
+    let none = || Value::from(0);
+    let costs = [
+        ("input", none()),
+        ("output", none()),
+        ("cacheRead", none()),
+        ("cacheWrite", none()),
+        ("total", cost(usage.cost).unwrap_or_else(none)),
+    ];
+    Value::map([
+        ("input", count(usage.input)),
+        ("output", count(usage.output)),
+        ("cacheRead", count(usage.cache_read)),
+        ("cacheWrite", count(usage.cache_write)),
+        ("totalTokens", count(usage.tokens)),
+        ("cost", Value::map(costs)),
+    ])
+}
