@@ -7,7 +7,7 @@
 //!   `isVisibleInTranscriptOnly`); of what it shows them, the model is not shown its own errors
 //!   (`isApiErrorMessage`) and its notices (`system`), but the output of local commands.
 //! - A message of the model stands on as many lines as it has blocks, and results of calls made at
-//!   once hang on those lines: [`crate::session::context`] joins them.
+//!   once hang on those lines: the context joins them.
 //! - The work of an agent that was set to work by another has a file of its own, with the session's
 //!   id and the agent's, or is a side chain with a root of its own.
 

@@ -447,6 +447,13 @@ fn a_linear_file_becomes_a_tree() {
         line("user", "8"),
     ]);
     assert_eq!(before.texts(), ["sum", "2", "3", "5", "S", "8"]);
+    let silent = linear(&[
+        line("user", "1"),
+        line("user", "2"),
+        r#"{"type":"stack_pop","backToIndex":2}"#.to_owned(),
+        line("user", "4"),
+    ]);
+    assert_eq!(silent.carried(&Pi, &Session::new("s", 0)).1.texts(), ["1", "4"]);
     let (_, after) = before.carried(&Pi, &Session::new("s", 0));
     assert_eq!(after.texts(), before.texts());
     let (_, after) = before.carried(&Claude, &Session::new("s", 0));
@@ -470,4 +477,24 @@ fn a_session_goes_to_another_program_and_comes_back() {
     assert_eq!(texts(&cut(&back)), texts(&cut(&before)));
     let blocks = |told: &Told| essence(&cut(told)).into_iter().take(2).collect::<Vec<_>>();
     assert_eq!(blocks(&back), blocks(&before), "pictures, thoughts and calls");
+}
+
+#[test]
+fn other_roles_and_mixed_messages_are_written_part_by_part() {
+    let before = read(&[
+        HEADER,
+        r#"{"type":"message","message":{"role":"system","content":"be brief"}}"#,
+        r#"{"type":"message","message":{"role":"assistant","content":[
+            {"type":"text","text":"first"},{"type":"tool_use","id":"a|b","name":"ls","input":{}},
+            {"type":"tool_result","tool_use_id":"a|b","content":"one"},
+            {"type":"text","text":"then"}],"model":"claude-x"}}"#,
+    ]);
+    let (values, after) = before.carried(&Pi, &Session::new("s", 0));
+    assert_eq!(after.texts(), ["be brief", "first >a|b", "<a|b:one", "then"]);
+    let kinds = after.labels();
+    assert_eq!(kinds, ["(session)", "custom_message", "message", "message", "message"]);
+    let spoken = values[2].get("message").unwrap();
+    assert_eq!(text(spoken, "provider"), Some("anthropic"), "as the model says");
+    let (_, after) = before.carried(&Claude, &Session::new("s", 0));
+    assert_eq!(after.texts(), ["be brief", "first >a_b", "<a_b:one", "then"]);
 }
