@@ -25,6 +25,8 @@ mod parts;
 mod pi;
 mod picture;
 mod rollouts;
+#[cfg(test)]
+mod tests;
 mod told;
 mod trail;
 

@@ -7,10 +7,12 @@
 //!   `isVisibleInTranscriptOnly`); of what it shows them, the model is not shown its own errors
 //!   (`isApiErrorMessage`) and its notices (`system`), but the output of local commands.
 //! - A message of the model stands on as many lines as it has blocks, and results of calls made at
-//!   once hang on those lines: [`crate::session::context`] joins them.
+//!   once hang on those lines: the context joins them.
 //! - The work of an agent that was set to work by another has a file of its own, with the session's
 //!   id and the agent's, or is a side chain with a root of its own.
 
+#[cfg(test)]
+mod tests;
 mod write;
 
 use crate::codec::Value;
@@ -120,7 +122,8 @@ fn label<'a>(kind: &'a str, value: &Value) -> &'a str {
 }
 
 fn parent(value: &Value) -> Parent {
-    let logical = || text(value, "logicalParentUuid");
+    let otherwise = ["logicalParentUuid", "sourceToolAssistantUUID"];
+    let logical = || otherwise.iter().find_map(|key| text(value, key));
     match value.get("parentUuid") {
         Some(Value::Text(parent)) => Parent::Id(parent.clone()),
         Some(_) => logical().map_or(Parent::Root, |parent| Parent::Id(parent.to_owned())),

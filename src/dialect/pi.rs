@@ -10,6 +10,8 @@
 //! place on the path: [`crate::session`] counts on it. Version 3 calls `custom` what was a
 //! `hookMessage` before. Labels and titles are entries of the tree like all others.
 
+#[cfg(test)]
+mod tests;
 mod write;
 
 use crate::codec::Value;

@@ -27,13 +27,10 @@ impl Dialect for Rollouts {
     }
 
     fn recognise(&self, first: &[Value]) -> bool {
-        first.iter().any(|value| match text(value, "type") {
-            Some("session") => {
-                let is_own = HEADER_KEYS.iter().any(|key| value.get(key).is_some());
-                is_own && value.get("version").is_none()
-            }
-            Some("config_change") => value.get("endpoint").is_some() && value.get("id").is_none(),
-            _ => false,
+        let is_header = |value: &&Value| text(value, "type") == Some("session");
+        first.iter().find(is_header).is_some_and(|header| {
+            let is_own = HEADER_KEYS.iter().any(|key| header.get(key).is_some());
+            is_own && header.get("version").is_none()
         })
     }
 

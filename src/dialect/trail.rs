@@ -27,7 +27,7 @@ struct Trace {
 impl Trail {
     /// Notes which values were written of a step, by their ids; of none it was left out.
     pub(super) fn note(&mut self, step: &Leaving, written: &[String]) {
-        let above = || self.value_at(step.parent).map(str::to_owned);
+        let above = || self.hangs_on(step).map(str::to_owned);
         let last = written.last().cloned().or_else(above);
         let trace = Trace { parent: step.parent, first: written.first().cloned(), last };
         self.steps.insert(step.id, trace);

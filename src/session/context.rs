@@ -218,8 +218,7 @@ impl<'a> Reader<'a> {
                 return false;
             }
             Some(Kept::Foreign(first)) => {
-                let own = ["id", "uuid"].iter().find_map(|key| body.get(key)?.as_text());
-                if own == Some(first) {
+                if foreign_id(body) == Some(first) {
                     *kept = None;
                 }
             }
@@ -289,6 +288,8 @@ impl<'a> Reader<'a> {
     fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
         Ok(match first_kept(body) {
             Some(Value::Link(id)) => self.kept_at(id)?,
+            // One that keeps from itself on keeps nothing.
+            Some(Value::Text(text)) if foreign_id(body) == Some(text) => None,
             Some(Value::Text(text)) => {
                 let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();
                 Some(own.unwrap_or_else(|| Kept::Foreign(text.clone())))
@@ -334,6 +335,11 @@ pub fn summaries(body: &Value) -> Vec<Message> {
     let told = body.get("summary").or_else(inner).or_else(|| body.get("payload")?.get("message"));
     let summary = || told.and_then(Value::as_text).and_then(said_by_user);
     codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())
+}
+
+/// Gives the id that an entry had in the program that it came from.
+fn foreign_id(body: &Value) -> Option<&str> {
+    ["id", "uuid"].iter().find_map(|key| body.get(key)?.as_text())
 }
 
 /// Makes a message of a text in the user's name, unless it is empty.

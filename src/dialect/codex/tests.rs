@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dialect::picture::Picture;
+use crate::dialect::tests::told_lines;
 use crate::dialect::told::tests::{
     check_links, conversation, parsed, read, recognised_as, settings, step, written,
 };
@@ -201,6 +202,52 @@ fn what_codex_says_in_the_users_name_is_no_message_of_a_person() {
 fn ordinals_are_what_values_are_known_by() {
     let line = r#"{"ordinal":41,"type":"event_msg","payload":{"type":"x"}}"#;
     assert_eq!(read(&Codex, line).0[0].0.id.as_deref(), Some("41"));
+}
+
+/// Lines of a conversation: a person, a model that calls, a tool.
+const SAID: [&str; 5] = [
+    r#"{"type":"turn_context","payload":{"model":"m","effort":"low"}}"#,
+    r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[
+       {"type":"input_text","text":"list"}]}}"#,
+    r#"{"type":"event_msg","payload":{"type":"user_message","message":"list"}}"#,
+    r#"{"type":"response_item","payload":{"type":"function_call","name":"ls","arguments":"{}",
+       "call_id":"c"}}"#,
+    r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c",
+       "output":"etc"}}"#,
+];
+const ANSWER: &str = r#"{"type":"response_item","payload":{"type":"message","role":"assistant",
+    "content":[{"type":"output_text","text":"one"}]}}"#;
+
+#[test]
+fn turns_that_were_taken_back_and_compacted_are_not_shown() {
+    let back = r#"{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}"#;
+    let compacted = r#"{"type":"compacted","payload":{"message":"","replacement_history":[
+        {"type":"message","role":"user","content":[{"type":"input_text","text":"so far"}]}]}}"#;
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&[ANSWER], &["list", ">c", "<c:etc", "one"]),
+        (&[back, ANSWER], &["one"]),
+        (&[compacted, ANSWER], &["so far", "one"]),
+        (&[compacted, SAID[1], SAID[2], back, ANSWER], &["so far", "one"]),
+    ];
+    for (more, expected) in cases {
+        let file = told_lines(&Codex, "", &[&SAID, more].concat());
+        assert_eq!(file.texts(), expected);
+        assert_eq!(file.context().model.as_deref(), Some("m"));
+    }
+}
+
+#[test]
+fn a_file_is_carried_there_and_back() {
+    let file = told_lines(&Codex, "", &[&SAID[..], &[ANSWER]].concat());
+    for dialect in ["codex", "pi", "claude", "rollouts", "dash"] {
+        let dialect = crate::dialect::named(dialect).unwrap();
+        let (_, other) = file.carried(dialect, &Session::new("s", 1));
+        let (_, back) = other.carried(&Codex, &Session::new("s", 1));
+        assert_eq!(back.texts(), file.texts(), "{}", dialect.name());
+        // Two tell the model with what it says only, and here nothing does.
+        let model = back.context().model;
+        assert_eq!(model.is_none(), matches!(dialect.name(), "claude" | "dash"));
+    }
 }
 
 /// Tells messages block by block, as Codex knows no more.

@@ -184,8 +184,12 @@ pub(super) fn join_strays(
     let mut near: HashSet<Id> = messages[first..].iter().map(|shown| shown.entry).collect();
     for id in walk::transcript_since(snapshot, session, &begin)? {
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        let hangs_near = topology.parents.first().is_some_and(|parent| near.contains(parent));
-        if !hangs_near || !near.insert(id) {
+        // What hangs on nothing may answer anything; but what hangs on it does not.
+        let is_near = match topology.parents.first() {
+            Some(parent) => near.contains(parent) && near.insert(id),
+            None => !near.contains(&id),
+        };
+        if !is_near || !MESSAGE_LABELS.contains(&&*topology.label) {
             continue;
         }
         let entry = restored_entry(snapshot, &id)?;
