@@ -217,11 +217,7 @@ impl<'a> Reader<'a> {
                 self.shown.truncate(*newer);
                 return false;
             }
-            Some(Kept::Foreign(first)) => {
-                if foreign_id(body) == Some(first) {
-                    *kept = None;
-                }
-            }
+            Some(Kept::Foreign(first)) if foreign_id(body) == Some(first) => *kept = None,
             Some(Kept::Place(first)) if place_at(depth) <= *first => {
                 let is_kept = place_at(depth) == *first;
                 *kept = None;

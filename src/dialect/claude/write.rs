@@ -1,8 +1,8 @@
 //! Writing Claude Code's files.
 //!
-//! Everything that a model is shown becomes a line of a person or of the model; what answers a call
-//! is a line of a person. A compaction is a boundary, the summary behind it, and then once more what
-//! it keeps: nothing before a boundary is shown. All else is left out.
+//! Everything that a model is shown becomes a line of a person or of the model; what answers a
+//! call is a line of a person. A compaction is a boundary, the summary behind it, and then once
+//! more what it keeps: nothing before a boundary is shown. All else is left out.
 
 use std::collections::HashMap;
 

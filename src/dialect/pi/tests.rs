@@ -147,7 +147,7 @@ fn a_context_is_the_path_and_emits_what_pi_emits() {
             "message",
             "no",
             "sh",
-            r#","message":{"role":"bashExecution","command":"x","output":"","excludeFromContext":true}"#,
+            r#","message":{"role":"bashExecution","command":"x","excludeFromContext":true}"#,
         ),
         entry("message", "old", "no", r#","message":{"role":"hookMessage","content":"old hook"}"#),
         entry("message", "kept", "old", r#","message":{"role":"branchSummary","summary":"b"}"#),
@@ -212,14 +212,21 @@ fn the_last_compaction_wins_and_keeps_what_it_names() {
 
 #[test]
 fn the_draft_of_version_two_hangs_on_its_header() {
+    let said = |id: &str, parent: &str, role: &str| {
+        format!(
+            r#"{{"type":"message","uuid":"{id}","parentUuid":"{parent}",
+            "message":{{"role":"{role}","content":"{id}"}}}}"#
+        )
+    };
     let told = read(&[
         r#"{"type":"session","version":2,"uuid":"ses1","parentUuid":null,"id":"abc","cwd":"/p"}"#,
-        r#"{"type":"message","uuid":"m1","parentUuid":"ses1","message":{"role":"user","content":"1"}}"#,
-        r#"{"type":"message","uuid":"m2","parentUuid":"m1","message":{"role":"assistant","content":"2"}}"#,
-        r#"{"type":"message","uuid":"m3","parentUuid":"m2","message":{"role":"user","content":"3"}}"#,
-        r#"{"type":"compaction","uuid":"c1","parentUuid":"m3","summary":"c","firstKeptEntryUuid":"m2"}"#,
-        r#"{"type":"stack_summary","uuid":"s1","parentUuid":"m1","summary":"popped"}"#,
-        r#"{"type":"message","uuid":"m4","parentUuid":"s1","message":{"role":"user","content":"4"}}"#,
+        &said("1", "ses1", "user"),
+        &said("2", "1", "assistant"),
+        &said("3", "2", "user"),
+        r#"{"type":"compaction","uuid":"c1","parentUuid":"3","summary":"c",
+            "firstKeptEntryUuid":"2"}"#,
+        r#"{"type":"stack_summary","uuid":"s1","parentUuid":"1","summary":"popped"}"#,
+        &said("4", "s1", "user"),
     ]);
     assert_eq!(told.steps[1].parent, Parent::Root);
     assert_eq!(told.source.foreign.as_deref(), Some("abc"));
