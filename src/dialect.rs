@@ -29,6 +29,7 @@ mod rollouts;
 mod split;
 #[cfg(test)]
 mod tests;
+mod told;
 mod trail;
 
 use crate::codec::Value;
@@ -38,6 +39,7 @@ use crate::session::Message;
 
 pub use layout::Layout;
 pub use split::{LINE_BYTES_MAX, Odd, PARSED_BYTES_MAX, Piece, Split, Splitter};
+pub use codex::Turns;
 
 /// The format of another program's sessions.
 pub trait Dialect: Send + Sync {
@@ -134,6 +136,10 @@ pub struct Source {
     pub version: u32,
     /// How many values were read before this one.
     pub values: u64,
+    /// How many of them are messages, where a file counts them.
+    pub messages: u64,
+    /// Where turns began that a file may take back.
+    pub turns: Turns,
 }
 
 /// A name for an entry of a file.
@@ -199,13 +205,14 @@ pub struct Leaving {
 
 /// All dialects, in the order in which a file is tried.
 pub fn dialects() -> &'static [&'static dyn Dialect] {
-    // Plain chat comes last: almost anything with a role is one.
+    // Two come before pi, whose header theirs are like. Plain chat comes last: almost anything
+    // with a role is one.
     &[
+        &rollouts::Rollouts,
+        &dash::Dash,
         &pi::Pi,
         &claude::Claude,
         &codex::Codex,
-        &rollouts::Rollouts,
-        &dash::Dash,
         &copilot::Copilot,
         &gemini::Gemini,
         &opencode::OpenCode,

@@ -36,11 +36,11 @@ pub use append::append;
 pub use change::Change;
 pub use context::{
     Context, Dangling, Shown, before_calls, check_answered, context, first_kept, lost_by,
-    restored_entry, unanswered,
+    restored_entry, summaries, unanswered,
 };
 pub use draft::Draft;
 pub use forest::Forest;
-pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage};
+pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage, codex};
 pub(crate) use name::check_name;
 pub use pin::{Pin, find_pin, pin};
 pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_near, memory_of, remember};

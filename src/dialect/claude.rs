@@ -7,7 +7,7 @@
 //!   `isVisibleInTranscriptOnly`); of what it shows them, the model is not shown its own errors
 //!   (`isApiErrorMessage`) and its notices (`system`), but the output of local commands.
 //! - A message of the model stands on as many lines as it has blocks, and results of calls made at
-//!   once hang on those lines: [`crate::session::context`] joins them.
+//!   once hang on those lines: the context joins them.
 //! - The work of an agent that was set to work by another has a file of its own, with the session's
 //!   id and the agent's, or is a side chain with a root of its own.
 
@@ -26,6 +26,8 @@ const TREE_TYPES: [&str; 5] = ["user", "assistant", "system", "progress", "attac
 /// What names a session, and under which key; the later of these counts more.
 const TITLES: [(&str, &str); 3] =
     [("summary", "summary"), ("ai-title", "aiTitle"), ("custom-title", "customTitle")];
+
+pub(super) use write::uuid;
 
 /// Claude Code.
 pub(super) struct Claude;
@@ -147,7 +149,7 @@ fn is_answer(value: &Value) -> bool {
 }
 
 /// Says whether a name is a UUID: five groups of hex digits.
-fn is_uuid(name: &str) -> bool {
+pub(super) fn is_uuid(name: &str) -> bool {
     let groups = name.split('-').map(|group| {
         let is_hex = group.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hex.then_some(group.len())

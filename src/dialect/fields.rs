@@ -13,10 +13,10 @@ pub(super) fn is_true(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool) == Some(true)
 }
 
-/// Reads a time: as text, or in milliseconds since 1970.
+/// Reads a time: as text, in UTC where it names no zone, or in milliseconds since 1970.
 pub(super) fn time(value: &Value, key: &str) -> Option<i64> {
     match value.get(key)? {
-        Value::Text(text) => time::parse(text),
+        Value::Text(text) => time::parse(text).or_else(|| time::parse(&format!("{text}Z"))),
         other => other.as_i64(),
     }
 }

@@ -1,5 +1,7 @@
 //! A message in the parts that most programs write it in: what is said, and what tools answered.
 
+use crate::codec::Value;
+use crate::dialect::fields::text;
 use crate::session::{Answer, Block, Message};
 
 /// A part of a message.
@@ -26,4 +28,12 @@ pub(super) fn parts(message: &Message) -> Vec<Part<'_>> {
         parts.push(Part::Said(Vec::new()));
     }
     parts
+}
+
+/// Finds what a provider signed a thought with, in a body that holds the thought.
+pub(super) fn signature<'a>(body: &'a Value, thought: &str) -> Option<&'a str> {
+    let payload = body.get("message").unwrap_or(body);
+    let blocks = payload.get("content").and_then(Value::as_list).unwrap_or_default();
+    let block = blocks.iter().find(|block| text(block, "thinking") == Some(thought))?;
+    text(block, "signature").or_else(|| text(block, "thinkingSignature"))
 }

@@ -2,7 +2,7 @@
 //!
 //! | version | parents | first kept by a compaction |
 //! | --- | --- | --- |
-//! | 1, which the header does not name | none: each hangs on the one before | its place in the file |
+//! | 1, not named in the header | none: each hangs on the one before | its place in the file |
 //! | 2, a draft | `uuid`, `parentUuid`; the first hangs on the header | its `uuid` |
 //! | 2, 3 | `id`, `parentId` | its `id` |
 //!

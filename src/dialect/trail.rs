@@ -3,7 +3,7 @@
 //! A step that the target does not know is left out. What hangs on it then hangs on the nearest
 //! step before it that was written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::codec::Value;
 use crate::dialect::Leaving;
@@ -27,7 +27,7 @@ struct Trace {
 impl Trail {
     /// Notes which values were written of a step, by their ids; of none it was left out.
     pub(super) fn note(&mut self, step: &Leaving, written: &[String]) {
-        let above = || self.value_at(step.parent).map(str::to_owned);
+        let above = || self.hangs_on(step).map(str::to_owned);
         let last = written.last().cloned().or_else(above);
         let trace = Trace { parent: step.parent, first: written.first().cloned(), last };
         self.steps.insert(step.id, trace);
@@ -72,6 +72,28 @@ impl Trail {
         let mut path: Vec<Id> = std::iter::successors(step, above).collect();
         path.reverse();
         path
+    }
+}
+
+/// Ids of eight hex digits, no two the same.
+#[derive(Debug, Default)]
+pub(super) struct ShortIds {
+    given: HashSet<String>,
+}
+
+impl ShortIds {
+    /// How many hex digits an id has.
+    const DIGITS: usize = 8;
+
+    /// Gives an id that was not given before.
+    pub(super) fn give(&mut self, mut id: Id) -> String {
+        loop {
+            let short = id.short(ShortIds::DIGITS);
+            if self.given.insert(short.clone()) {
+                return short;
+            }
+            id = derived(&id, b"again");
+        }
     }
 }
 

@@ -178,7 +178,9 @@ fn is_compacted(snapshot: &dyn Snapshot, end: Id) -> Result<bool> {
         let id = id?;
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         if &*topology.label == COMPACTION {
-            return Ok(restored_entry(snapshot, &id)?.body.get("summary").is_some());
+            let body = restored_entry(snapshot, &id)?.body;
+            // Some programs keep what it says under `payload`.
+            return Ok(body.get("summary").or_else(|| body.get("payload")).is_some());
         }
     }
     Ok(false)

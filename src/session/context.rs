@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | message | yes; a tool result joins its call, wherever it hangs |
 //! | model, thinking, config change | state only |
-//! | compaction | the last on the path wins: its summary, if any, then from its first kept entry |
+//! | compaction | the last on the path wins: its summary or history, then from its first kept |
 //! | branch summary, stack summary | in place, as a user message, if not empty |
 //! | stack pop | its summary, in the place of what it pops |
 //! | custom message, bash execution | yes, as a user message |
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Entry;
 use crate::repo::{read_entry, restored};
-use crate::session::message::{Block, Call, Message};
+use crate::session::message::{Block, Call, Message, codex};
 use crate::session::settings::{Search, Settings, Wanted};
 use crate::session::view::View;
 use crate::store::Snapshot;
@@ -119,7 +119,7 @@ pub fn lost_by(
 ) -> Result<Option<String>> {
     let mut reader = Reader::new(snapshot);
     let kept = reader.first_kept(compaction)?;
-    reader.compaction = Some(Compaction { summary: None, kept, newer: 0, lost: None });
+    reader.compaction = Some(Compaction { summary: Vec::new(), kept, newer: 0, lost: None });
     for id in end.into_iter().flat_map(|end| walk::path(snapshot, end)) {
         if reader.compaction.as_ref().is_none_or(|cut| cut.kept.is_none()) {
             break;
@@ -148,7 +148,7 @@ struct Reader<'a> {
 }
 
 struct Compaction {
-    summary: Option<Shown>,
+    summary: Vec<Shown>,
     /// The first entry that is kept; `None` once it is met, or if there is none.
     kept: Option<Kept>,
     /// How many were shown before the compaction was met.
@@ -217,11 +217,7 @@ impl<'a> Reader<'a> {
                 self.shown.truncate(*newer);
                 return false;
             }
-            Some(Kept::Foreign(first)) => {
-                if foreign_id(body) == Some(first) {
-                    *kept = None;
-                }
-            }
+            Some(Kept::Foreign(first)) if foreign_id(body) == Some(first) => *kept = None,
             Some(Kept::Place(first)) if place_at(depth) <= *first => {
                 let is_kept = place_at(depth) == *first;
                 *kept = None;
@@ -242,9 +238,9 @@ impl<'a> Reader<'a> {
         let message = match entry.label.as_str() {
             "compaction" => {
                 if self.compaction.is_none() {
-                    let summary = said_by_user(said("summary"));
+                    let summary = summaries(&entry.body).into_iter();
                     self.compaction = Some(Compaction {
-                        summary: summary.map(|message| shown(id, &entry, message)),
+                        summary: summary.map(|message| shown(id, &entry, message)).collect(),
                         kept: self.first_kept(&entry.body)?,
                         newer: self.shown.len(),
                         lost: None,
@@ -278,7 +274,7 @@ impl<'a> Reader<'a> {
         if let Some(before) = said("prePopSummary") {
             // It went back behind a compaction, and says anew what was before.
             let newer = self.shown.len();
-            let before = Some(shown(id, entry, before));
+            let before = vec![shown(id, entry, before)];
             let cut = Compaction { summary: before, kept: None, newer, lost: None };
             self.compaction.get_or_insert(cut).kept = None;
         }
@@ -327,6 +323,14 @@ impl<'a> Reader<'a> {
 
 fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
     Shown { entry: id, label: entry.label.clone(), time: entry.time, message }
+}
+
+/// Gives what a compaction puts in the place of what was before it: a summary, or a whole history.
+pub fn summaries(body: &Value) -> Vec<Message> {
+    let inner = || body.get("message")?.get("summary");
+    let told = body.get("summary").or_else(inner).or_else(|| body.get("payload")?.get("message"));
+    let summary = || told.and_then(Value::as_text).and_then(said_by_user);
+    codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())
 }
 
 /// Gives the id that an entry had in the program that it came from.

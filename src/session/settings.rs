@@ -38,17 +38,17 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Takes what an entry says.
-    pub(crate) fn said(entry: &Entry) -> Settings {
-        let body = &entry.body;
+    /// Takes what an entry says, by its type and body.
+    pub fn said(label: &str, body: &Value) -> Settings {
         let mut said = Settings::default();
-        match entry.label.as_str() {
+        match label {
             "config_change" => {
+                let body = body.get("payload").unwrap_or(body);
                 let endpoint = body.get("endpoint").unwrap_or(&Value::Null);
                 said.model =
                     text(body, &["model", "modelId"]).or_else(|| text(endpoint, &["model"]));
                 said.provider = text(body, &["provider"]).or_else(|| text(endpoint, &["provider"]));
-                said.thinking = text(body, &["thinking", "thinkingLevel"]);
+                said.thinking = text(body, &["thinking", "thinkingLevel", "effort"]);
                 said.tools = value(body, &["tools"]);
                 said.environment = value(body, &["environment", "environment_type"]);
             }
@@ -158,7 +158,7 @@ impl Search {
         if self.is_over() {
             return;
         }
-        self.found.fill(Settings::said(entry));
+        self.found.fill(Settings::said(&entry.label, &entry.body));
         self.wanted = self.wanted.without(&self.found);
         let state = entry.body.get("state").filter(|state| !state.is_null());
         if entry.label == "compaction" && state.is_some() {
@@ -233,6 +233,12 @@ mod tests {
         assert_eq!(at_end(&lines[..2], ALL).full_model().as_deref(), Some("p/a"));
         let alone = [lines[0], r#"{"type":"config_change","provider":"q"}"#];
         assert_eq!(at_end(&alone, ALL).full_model().as_deref(), Some("q/a"));
+        let codex = r#"{"type":"config_change","payload":{"model":"c","effort":"xhigh"}}"#;
+        let found = at_end(&[lines[0], codex], ALL);
+        assert_eq!(
+            (found.full_model().as_deref(), found.thinking.as_deref()),
+            (Some("c"), Some("xhigh"))
+        );
         let none = at_end(&lines, Wanted { thinking: true, ..Wanted::default() });
         assert_eq!(none.model, None, "nobody asked");
     }

@@ -1,6 +1,7 @@
 //! What an entry or event says, as text that people read and search.
 
 use crate::codec::{Value, json};
+use crate::session::context::summaries;
 use crate::session::message::{Block, Message};
 
 /// What an entry says.
@@ -58,6 +59,10 @@ fn other(label: &str, body: &Value) -> String {
         }
     }
     if label == "compaction" {
+        let told = summaries(body).iter().map(said).collect::<Vec<_>>().join("\n");
+        if !told.is_empty() {
+            return told;
+        }
         return "what was compacted is shown again".to_owned();
     }
     if matches!(label, "custom_message" | "bash_execution") {
@@ -102,6 +107,8 @@ mod tests {
         let result = r#"{"role":"tool","tool_call_id":"c","content":"no","isError":true}"#;
         assert_eq!(read("message", result).text, "← error: no");
         assert_eq!(read("branch_summary", r#"{"summary":"tried"}"#).text, "tried");
+        let compacted = r#"{"type":"compacted","payload":{"message":"so far"}}"#;
+        assert_eq!(read("compaction", compacted).text, "so far");
         let bash = r#"{"command":"ls","output":"a"}"#;
         assert_eq!(read("bash_execution", bash).text, "$ ls\na");
         let change = read("config_change", r#"{"type":"config_change","model":"haiku","n":[1]}"#);

@@ -1,4 +1,6 @@
 use super::*;
+use crate::codec::json;
+use crate::dialect::pi::Pi;
 use crate::dialect::tests::{Told, essence, texts, told_lines, values};
 use crate::id::{Id, Kind};
 use crate::object::Session;
@@ -327,6 +329,8 @@ fn what_is_written_is_read_again_with_the_same_meaning() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), values.len() - 1, "no id comes twice");
+    let signed = values.iter().any(|value| json::to_string(value).contains(r#""signature":"sig""#));
+    assert!(signed, "what was signed stays so");
     let boundary = values.iter().find(|value| text(value, "type") == Some("system")).unwrap();
     let metadata = boundary.get("compactMetadata").unwrap();
     assert_eq!(metadata.get("preTokens"), Some(&7.into()));
@@ -334,4 +338,25 @@ fn what_is_written_is_read_again_with_the_same_meaning() {
     assert_eq!(again, values, "the same every time");
     let (_, own) = before.carried(&Claude, &Session::new(SESSION, 0));
     assert_eq!(own.source.foreign.as_deref(), Some(SESSION));
+}
+
+#[test]
+fn a_boundary_and_its_summary_become_one_compaction_elsewhere() {
+    let before = compacted();
+    let (values, there) = before.carried(&Pi, &Session::new("s", 0));
+    assert_eq!(there.texts(), before.texts());
+    assert_eq!(there.context().lost, None);
+    let kinds = there.labels();
+    assert_eq!(kinds[kinds.len() - 2..], ["compaction", "message"]);
+    let signed = values.iter().any(|value| json::to_string(value).contains("thinkingSignature"));
+    assert!(signed, "what was signed stays so");
+    // Without a summary behind it, too, nothing before it is shown.
+    let bare = read(&[
+        say("user", "u1", ""),
+        line("system", "cb", "u1", r#","subtype":"compact_boundary""#),
+        line("progress", "p", "cb", ""),
+        say("user", "u2", "p"),
+    ]);
+    let (_, there) = bare.carried(&Pi, &Session::new("s", 0));
+    assert_eq!(there.texts(), ["u2"]);
 }

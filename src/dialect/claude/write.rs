@@ -1,15 +1,15 @@
 //! Writing Claude Code's files.
 //!
-//! Everything that a model is shown becomes a line of a person or of the model; what answers a call
-//! is a line of a person. A compaction is a boundary, the summary behind it, and then once more what
-//! it keeps: nothing before a boundary is shown. All else is left out.
+//! Everything that a model is shown becomes a line of a person or of the model; what answers a
+//! call is a line of a person. A compaction is a boundary, the summary behind it, and then once
+//! more what it keeps: nothing before a boundary is shown. All else is left out.
 
 use std::collections::HashMap;
 
 use crate::codec::Value;
 use crate::dialect::claude::is_uuid;
 use crate::dialect::fields::{is_true, text};
-use crate::dialect::parts::{Part, parts};
+use crate::dialect::parts::{Part, parts, signature};
 use crate::dialect::picture::Picture;
 use crate::dialect::trail::{Trail, derived};
 use crate::dialect::{Leaving, Writer};
@@ -160,7 +160,7 @@ fn lines(step: &Leaving) -> Vec<Line> {
     for part in parts(message) {
         let (kind, message) = match (&part, message.role.as_str()) {
             (Part::Said(blocks), "assistant") => ("assistant", spoken(step, message, blocks)),
-            (Part::Said(blocks), _) => ("user", asked(content(blocks))),
+            (Part::Said(blocks), _) => ("user", asked(content(step, blocks))),
             (Part::Answered(answers), _) => {
                 ("user", asked(answers.iter().map(|answer| result(answer)).collect()))
             }
@@ -215,7 +215,7 @@ fn spoken(step: &Leaving, message: &Message, blocks: &[&Block]) -> Value {
     ];
     fields.extend(message.model.as_deref().map(|model| ("model", model.into())));
     fields.extend([
-        ("content", Value::List(content(blocks))),
+        ("content", Value::List(content(step, blocks))),
         ("stop_reason", stop.into()),
         ("stop_sequence", Value::Null),
     ]);
@@ -254,7 +254,7 @@ fn result(answer: &Answer) -> Value {
 }
 
 /// Writes the blocks that the program knows.
-fn content(blocks: &[&Block]) -> Vec<Value> {
+fn content(step: &Leaving, blocks: &[&Block]) -> Vec<Value> {
     let known = blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
             Some(Value::map([("type", Value::from("text")), ("text", text.as_str().into())]))
@@ -262,7 +262,7 @@ fn content(blocks: &[&Block]) -> Vec<Value> {
         Block::Thinking(text) => Some(Value::map([
             ("type", Value::from("thinking")),
             ("thinking", text.as_str().into()),
-            ("signature", "".into()),
+            ("signature", signature(&step.body, text).unwrap_or_default().into()),
         ])),
         Block::Call(call) => Some(Value::map([
             ("type", Value::from("tool_use")),
@@ -309,7 +309,7 @@ fn call_id(id: &str) -> String {
 }
 
 /// Gives an id the form of a UUID that is made as its maker likes: version 8.
-fn uuid(id: &Id) -> String {
+pub(in crate::dialect) fn uuid(id: &Id) -> String {
     let mut bytes = *id.as_bytes();
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;

@@ -11,21 +11,18 @@
 //! | custom, agent action, branch point | custom, which no model is shown |
 //! | all else | left out |
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::codec::Value;
-use crate::dialect::fields::text;
-use crate::dialect::parts::{Part, parts};
+use crate::dialect::fields::{is_true, text};
+use crate::dialect::parts::{Part, parts, signature};
 use crate::dialect::picture::Picture;
-use crate::dialect::trail::{Trail, derived};
+use crate::dialect::trail::{ShortIds, Trail, derived};
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
-use crate::object::{Entry, Session};
+use crate::object::Session;
 use crate::session::{Answer, Block, Message, Settings};
 use crate::time;
-
-/// How many hex digits an id has.
-const ID_DIGITS: usize = 8;
 
 /// What stands where pi wants a name that nobody knows.
 const UNKNOWN: &str = "unknown";
@@ -34,14 +31,15 @@ const UNKNOWN: &str = "unknown";
 #[derive(Default)]
 pub(super) struct PiWriter {
     trail: Trail,
-    /// The ids that were given.
-    given: HashSet<String>,
+    given: ShortIds,
     /// The ids that steps had in the file they came from, and those they have now.
     renamed: HashMap<String, String>,
     /// The tools that were called, by the ids of the calls.
     tools: HashMap<String, String>,
     /// Who serves the model, as far as is known.
     provider: Option<String>,
+    /// Compactions whose summary is the message behind them, and the first entry they keep.
+    cuts: HashMap<Id, Option<String>>,
 }
 
 /// The type of an entry, and its own fields.
@@ -70,7 +68,7 @@ impl Writer for PiWriter {
         }
         let mut values = vec![Value::map(header)];
         if let Some(name) = &session.name {
-            let id = self.give(Id::of(Kind::Session, session.sid.as_bytes()));
+            let id = self.given.give(Id::of(Kind::Session, session.sid.as_bytes()));
             let fields = vec![("name", Value::from(name.as_str()))];
             values.push(entry("session_info", &id, None, session.time, fields));
         }
@@ -78,18 +76,26 @@ impl Writer for PiWriter {
     }
 
     fn step(&mut self, step: &Leaving) -> Vec<Value> {
+        let cut = self.cut(step);
+        let entries = match &cut {
+            Some(_) if step.label == "compaction" && step.message.is_none() => Vec::new(),
+            Some(_) => self.behind_cut(step),
+            None => self.entries(step),
+        };
+        if let Some(first) = cut.as_ref().filter(|_| entries.is_empty()) {
+            self.cuts.insert(step.id, first.clone());
+        }
         let mut parent = self.trail.hangs_on(step).map(str::to_owned);
         let (mut ids, mut values) = (Vec::new(), Vec::new());
-        for (place, (kind, mut fields)) in self.entries(step).into_iter().enumerate() {
-            let id = self.give(match place {
+        for (place, (kind, mut fields)) in entries.into_iter().enumerate() {
+            let id = self.given.give(match place {
                 0 => step.id,
                 place => derived(&step.id, &place.to_le_bytes()),
             });
             if kind == "compaction" {
-                let kept = self.trail.kept(step);
-                let first = kept.iter().find_map(|kept| self.trail.first_of(kept));
                 // One that keeps nothing keeps from itself on.
-                fields.push(("firstKeptEntryId", first.unwrap_or(&id).into()));
+                let first = cut.clone().flatten().unwrap_or_else(|| id.clone());
+                fields.push(("firstKeptEntryId", first.into()));
             }
             values.push(entry(kind, &id, parent.as_deref(), step.time, fields));
             parent = Some(id.clone());
@@ -105,26 +111,37 @@ impl Writer for PiWriter {
 }
 
 impl PiWriter {
-    /// Gives an id that no other entry has.
-    fn give(&mut self, mut id: Id) -> String {
-        loop {
-            let short = id.short(ID_DIGITS);
-            if self.given.insert(short.clone()) {
-                return short;
-            }
-            id = derived(&id, b"again");
+    /// Says whether a step compacts, or is the first behind a compaction that was not written yet:
+    /// then, which entry is the first that is kept.
+    fn cut(&self, step: &Leaving) -> Option<Option<String>> {
+        if step.label != "compaction" {
+            return step.parent.and_then(|parent| self.cuts.get(&parent)).cloned();
         }
+        let kept = self.trail.kept(step);
+        Some(kept.iter().find_map(|kept| self.trail.first_of(kept)).map(str::to_owned))
     }
 
-    /// Makes the entries of a step.
+    /// Makes the entries of a step that compacts, or of one behind a compaction without a summary.
+    fn behind_cut(&mut self, step: &Leaving) -> Vec<Fields> {
+        let is_summary = step.label == "compaction" || is_true(&step.body, "isCompactSummary");
+        if is_summary {
+            return vec![compaction(step, step.message.as_ref())];
+        }
+        let mut entries = self.entries(step);
+        if !entries.is_empty() {
+            entries.insert(0, compaction(step, None));
+        }
+        entries
+    }
+
+    /// Makes the entries of any other step.
     fn entries(&mut self, step: &Leaving) -> Vec<Fields> {
         match (step.label.as_str(), &step.message) {
-            ("compaction", message) => vec![compaction(step, message.as_ref())],
             ("branch_summary" | "stack_summary" | "stack_pop" | "merge", Some(message)) => {
                 vec![self.summary(step, message)]
             }
             ("bash_execution", message) => bash(step, message.as_ref()).into_iter().collect(),
-            ("custom_message", Some(message)) => vec![custom_message(step, message)],
+            ("custom_message", Some(message)) => vec![custom_message_of(step, message)],
             ("model_change" | "thinking_level_change" | "config_change", _) => self.settings(step),
             ("label", _) => self.label(&step.body).into_iter().collect(),
             ("custom" | "agent_action" | "branch_point", _) => vec![custom(step)],
@@ -143,11 +160,11 @@ impl PiWriter {
                 (Part::Said(blocks), "assistant") => vec![self.assistant(step, message, &blocks)],
                 (Part::Said(blocks), "user") => vec![Value::map([
                     ("role", Value::from("user")),
-                    ("content", content(&blocks)),
+                    ("content", content(&step.body, &blocks)),
                     ("timestamp", step.time.into()),
                 ])],
-                (Part::Said(_), _) => {
-                    entries.push(custom_message(step, message));
+                (Part::Said(blocks), role) => {
+                    entries.push(custom_message(step, role, &blocks));
                     continue;
                 }
             };
@@ -162,11 +179,13 @@ impl PiWriter {
             self.tools.insert(call.id.clone(), call.name.clone());
         }
         let stop = if message.calls().next().is_some() { "toolUse" } else { "stop" };
-        let provider = message.provider.as_ref().or(self.provider.as_ref());
-        let provider = provider.map_or(UNKNOWN, String::as_str);
+        let made_by = |model: &str| model.starts_with("claude").then_some("anthropic");
+        let provider = message.provider.as_deref();
+        let provider = provider.or_else(|| made_by(message.model.as_deref()?));
+        let provider = provider.or(self.provider.as_deref()).unwrap_or(UNKNOWN);
         let mut fields = vec![
             ("role", Value::from("assistant")),
-            ("content", content(blocks)),
+            ("content", content(&step.body, blocks)),
             ("api", api(provider).into()),
             ("provider", provider.into()),
         ];
@@ -185,7 +204,7 @@ impl PiWriter {
             ("role", Value::from("toolResult")),
             ("toolCallId", answer.call.as_str().into()),
             ("toolName", tool.map_or(UNKNOWN, String::as_str).into()),
-            ("content", vec![said("text", "text", &answer.text)].into()),
+            ("content", vec![said(&answer.text)].into()),
             ("isError", answer.is_error.into()),
             ("timestamp", step.time.into()),
         ])
@@ -199,13 +218,7 @@ impl PiWriter {
     }
 
     fn settings(&mut self, step: &Leaving) -> Vec<Fields> {
-        let said = Settings::said(&Entry {
-            label: step.label.clone(),
-            time: step.time,
-            parents: Vec::new(),
-            body: step.body.clone(),
-            raw: None,
-        });
+        let said = Settings::said(&step.label, &step.body);
         let mut entries = Vec::new();
         self.provider = said.provider.or(self.provider.take());
         if let Some(model) = said.model {
@@ -251,23 +264,25 @@ fn compaction(step: &Leaving, message: Option<&Message>) -> Fields {
     ("compaction", fields)
 }
 
-fn custom_message(step: &Leaving, message: &Message) -> Fields {
+fn custom_message(step: &Leaving, role: &str, blocks: &[&Block]) -> Fields {
     let payload = step.body.get("message").unwrap_or(&step.body);
-    let kind = text(payload, "customType").unwrap_or(&message.role);
-    let blocks: Vec<&Block> = message.blocks.iter().collect();
     let fields = vec![
-        ("customType", Value::from(kind)),
-        ("content", content(&blocks)),
+        ("customType", text(payload, "customType").unwrap_or(role).into()),
+        ("content", content(&step.body, blocks)),
         ("display", true.into()),
     ];
     ("custom_message", fields)
+}
+
+fn custom_message_of(step: &Leaving, message: &Message) -> Fields {
+    custom_message(step, &step.label, &message.blocks.iter().collect::<Vec<_>>())
 }
 
 /// Makes a message of a command that a person ran; if it does not say which, of what it says.
 fn bash(step: &Leaving, message: Option<&Message>) -> Option<Fields> {
     let payload = step.body.get("message").unwrap_or(&step.body);
     let Some(command) = payload.get("command") else {
-        return message.map(|message| custom_message(step, message));
+        return message.map(|message| custom_message_of(step, message));
     };
     let given = |key: &str, otherwise: Value| payload.get(key).cloned().unwrap_or(otherwise);
     let mut fields = vec![
@@ -292,10 +307,16 @@ fn custom(step: &Leaving) -> Fields {
 }
 
 /// Writes the blocks that pi knows.
-fn content(blocks: &[&Block]) -> Value {
+fn content(body: &Value, blocks: &[&Block]) -> Value {
     let known = blocks.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(said("text", "text", text)),
-        Block::Thinking(text) => Some(said("thinking", "thinking", text)),
+        Block::Text(text) => Some(said(text)),
+        Block::Thinking(text) => {
+            let mut fields =
+                vec![("type", Value::from("thinking")), ("thinking", text.as_str().into())];
+            let signed = signature(body, text);
+            fields.extend(signed.map(|signature| ("thinkingSignature", signature.into())));
+            Some(Value::map(fields))
+        }
         Block::Call(call) => Some(Value::map([
             ("type", Value::from("toolCall")),
             ("id", call.id.as_str().into()),
@@ -309,15 +330,15 @@ fn content(blocks: &[&Block]) -> Value {
                 ("mimeType", media.into()),
             ])),
             // It takes no addresses, but may tell them.
-            Picture::Address(url) => Some(said("text", "text", url)),
+            Picture::Address(url) => Some(said(url)),
         },
         Block::Result(_) | Block::Other(_) => None,
     });
     Value::List(known.collect())
 }
 
-fn said(kind: &str, key: &str, text: &str) -> Value {
-    Value::map([("type", Value::from(kind)), (key, text.into())])
+fn said(text: &str) -> Value {
+    Value::map([("type", Value::from("text")), ("text", text.into())])
 }
 
 /// Names the interface by which a provider is spoken to.

@@ -165,6 +165,24 @@ fn a_compaction_that_keeps_nothing_it_can_find_shows_its_summary_only() {
 }
 
 #[test]
+fn a_compaction_may_bring_its_own_history() {
+    let mut story = Story::new();
+    story.chain("", &["m1", "m2"]);
+    let body = r#"{"type":"compacted","payload":{"message":"sum","replacement_history":[
+        {"type":"message","role":"user","content":[{"type":"input_text","text":"old"}]},
+        {"type":"message","role":"user","content":[{"type":"input_text","text":"sum"}]}]}}"#;
+    for (body, expected) in [
+        (body, ["old", "sum", "n"].as_slice()),
+        (r#"{"type":"compacted","payload":{"message":"sum"}}"#, &["sum", "n"]),
+        (r#"{"type":"compacted","payload":{"message":"","replacement_history":[]}}"#, &["n"]),
+    ] {
+        story.add("c", "m2", "compaction", body);
+        story.say("n", "c", "user");
+        assert_eq!(story.texts("n"), expected, "{body}");
+    }
+}
+
+#[test]
 fn the_first_kept_may_be_an_id_in_words() {
     let mut story = Story::new();
     story.chain("", &["m1", "m2", "m3"]);
