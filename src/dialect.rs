@@ -18,6 +18,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod dash;
+mod fields;
 mod gemini;
 mod opencode;
 mod pi;
@@ -27,6 +28,8 @@ use crate::codec::Value;
 use crate::id::Id;
 use crate::object::Session;
 use crate::session::Message;
+
+pub use gemini::Trail;
 
 /// The format of another program's sessions.
 pub trait Dialect: Send + Sync {
@@ -113,6 +116,12 @@ pub struct Source {
     pub labels: Vec<Label>,
     /// Names for branches that the file gives: the name, and the id of the first entry on it.
     pub branches: Vec<Label>,
+    /// The id of the header, where the first entries hang on it.
+    pub header: Option<String>,
+    /// The path so far, where a file takes back what was said.
+    pub trail: Trail,
+    /// Whether the next message begins a conversation of its own.
+    pub is_new: bool,
     /// The version of the dialect, where it has several.
     pub version: u32,
     /// How many values were read before this one.
@@ -216,3 +225,6 @@ impl Step {
         Step { label, time, id: None, parent: Parent::Beside, voice: Voice::None }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         let message = match entry.label.as_str() {
             "compaction" => {
                 if self.compaction.is_none() {
-                    let summary = said_by_user(said("summary"));
+                    let summary = summary(&entry.body);
                     self.compaction = Some(Compaction {
                         summary: summary.map(|message| shown(id, &entry, message)),
                         kept: self.first_kept(&entry.body)?,
@@ -230,7 +230,8 @@ impl<'a> Reader<'a> {
             label => Message::read(label, &entry.body),
         };
         let message = message.filter(|_| !is_left_out(&entry.body));
-        self.shown.extend(message.map(|message| shown(id, &entry, message)));
+        let parts = message.map(Message::apart).unwrap_or_default();
+        self.shown.extend(parts.into_iter().rev().map(|part| shown(id, &entry, part)));
         Ok(())
     }
 
@@ -272,6 +273,14 @@ impl<'a> Reader<'a> {
 
 fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
     Shown { entry: id, label: entry.label.clone(), time: entry.time, message }
+}
+
+/// Gives what a compaction says of what it hides: its summary, or what it says as a message.
+fn summary(body: &Value) -> Option<Message> {
+    match body.get("summary").and_then(Value::as_text) {
+        Some(summary) => said_by_user(summary),
+        None => said_by_user(&Message::of("compaction", body).text()),
+    }
 }
 
 /// Makes a message of a text in the user's name, unless it is empty.

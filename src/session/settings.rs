@@ -50,9 +50,10 @@ impl Settings {
                 said.environment = value(body, &["environment", "environment_type"]);
             }
             "model_change" | "thinking_level_change" => {
-                said.model = text(body, &["model", "modelId"]);
+                let body = body.get("data").filter(|data| data.as_map().is_some()).unwrap_or(body);
+                said.model = text(body, &["model", "modelId", "newModel"]);
                 said.provider = text(body, &["provider"]);
-                said.thinking = text(body, &["thinking", "thinkingLevel"]);
+                said.thinking = text(body, &["thinking", "thinkingLevel", "reasoningEffort"]);
             }
             "compaction" => {
                 let state = body.get("state").unwrap_or(&Value::Null);

@@ -1,7 +1,7 @@
 //! What an entry or event says, as text that people read and search.
 
 use crate::codec::{Value, json};
-use crate::session::message::{Block, Message};
+use crate::session::message::{Block, IMAGE_WORD, Message};
 
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +42,9 @@ fn said(message: &Message) -> String {
         Block::Text(text) => text.clone(),
         Block::Thinking(text) => format!("(thinking) {text}"),
         Block::Call(call) => format!("→ {} {}", call.name, json::to_string(&call.arguments)),
-        Block::Result(answer) if answer.is_error => format!("← error: {}", answer.text),
-        Block::Result(answer) => format!("← {}", answer.text),
-        Block::Image(_) => "[image]".to_owned(),
+        Block::Result(answer) if answer.is_error => format!("← error: {}", answer.words()),
+        Block::Result(answer) => format!("← {}", answer.words()),
+        Block::Image(_) => IMAGE_WORD.to_owned(),
         Block::Other(value) => json::to_string(value),
     });
     parts.collect::<Vec<_>>().join("\n")
@@ -58,7 +58,11 @@ fn other(label: &str, body: &Value) -> String {
         }
     }
     if label == "compaction" {
-        return "what was compacted is shown again".to_owned();
+        let summary = Message::of(label, body).text();
+        return match summary.trim() {
+            "" => "what was compacted is shown again".to_owned(),
+            _ => summary,
+        };
     }
     if matches!(label, "custom_message" | "bash_execution") {
         return said(&Message::of(label, body));
