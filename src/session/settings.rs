@@ -233,6 +233,14 @@ mod tests {
     }
 
     #[test]
+    fn a_change_may_stand_under_its_data() {
+        let change = r#"{"type":"model_change","data":{"newModel":"m","reasoningEffort":"high"}}"#;
+        let found = at_end(&[change], ALL);
+        let expected = (Some("m"), Some("high"));
+        assert_eq!((found.model.as_deref(), found.thinking.as_deref()), expected);
+    }
+
+    #[test]
     fn a_compaction_tells_what_was_before_it() {
         let lines = [
             r#"{"type":"model_change","modelId":"hidden"}"#,

@@ -1,7 +1,7 @@
 //! A message of OpenCode: who speaks is in `info`, what is said in `parts`.
 //!
 //! A call and its result are one part. Parts that say nothing (snapshots, patches, where a step
-//! begins and ends) are left out.
+//! begins and ends) are left out. So are files of text: another part says what is in them.
 
 use crate::codec::{Value, json};
 use crate::session::message::{Answer, Block, Call, Image, Message, Usage, items, text};
@@ -27,6 +27,7 @@ fn part(part: &Value) -> Vec<Block> {
     let words = || text(part, "text");
     let block = match part.get("type").and_then(Value::as_text).unwrap_or_default() {
         "text" if is_ignored(part) => return Vec::new(),
+        "file" if is_told(part) => return Vec::new(),
         "text" => words().map(Block::Text),
         "reasoning" => words().map(Block::Thinking),
         "file" => file(part),
@@ -47,6 +48,12 @@ fn part(part: &Value) -> Vec<Block> {
 /// Says whether a text is shown to people only.
 fn is_ignored(part: &Value) -> bool {
     part.get("ignored").and_then(Value::as_bool) == Some(true)
+}
+
+/// Says whether a file's content is told as text, too.
+fn is_told(part: &Value) -> bool {
+    let mime = part.get("mime").and_then(Value::as_text);
+    matches!(mime, Some("text/plain" | "application/x-directory"))
 }
 
 fn file(part: &Value) -> Option<Block> {

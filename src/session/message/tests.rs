@@ -151,6 +151,8 @@ const SHAPES: [(&str, &str, &str, Option<&str>); 6] = [
     (
         "opencode",
         r#"{"info":{"role":"user"},"parts":[{"type":"text","text":"look"},
+            {"type":"text","text":"to people","ignored":true},
+            {"type":"file","mime":"text/plain","url":"file:///a"},
             {"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"}]}"#,
         r#"{"info":{"role":"assistant","modelID":"m","providerID":"p","cost":0.5,
             "tokens":{"input":1,"output":3,"reasoning":2,"cache":{"read":3,"write":0}}},
