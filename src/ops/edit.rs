@@ -88,7 +88,7 @@ fn says(draft: &Draft, text: &str) -> bool {
     })
 }
 
-/// Makes a message that says this, where the old one has its texts where they are not known.
+/// Makes a plain message that says this, of one whose shape an edit does not know.
 fn plain(message: &Message, text: &str) -> Value {
     let words = Value::map([("type", Value::from("text")), ("text", text.into())]);
     let images = message.images().map(|image| {
