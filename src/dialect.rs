@@ -24,11 +24,8 @@ mod layout;
 mod opencode;
 mod parts;
 mod pi;
-mod picture;
 mod rollouts;
 mod split;
-#[cfg(test)]
-mod tests;
 mod told;
 mod trail;
 
@@ -37,9 +34,10 @@ use crate::id::Id;
 use crate::object::Session;
 use crate::session::Message;
 
+pub use codex::Turns;
+pub use gemini::Trail;
 pub use layout::Layout;
 pub use split::{LINE_BYTES_MAX, Odd, PARSED_BYTES_MAX, Piece, Split, Splitter};
-pub use codex::Turns;
 
 /// The format of another program's sessions.
 pub trait Dialect: Send + Sync {
@@ -132,6 +130,10 @@ pub struct Source {
     pub branches: Vec<Label>,
     /// The id of the header, where the first entries hang on it.
     pub header: Option<String>,
+    /// The path so far, where a file takes back what was said.
+    pub trail: Trail,
+    /// Whether the next message begins a conversation of its own.
+    pub is_new: bool,
     /// The version of the dialect, where it has several.
     pub version: u32,
     /// How many values were read before this one.
@@ -240,3 +242,6 @@ impl Step {
         Step { label, time, id: None, parent: Parent::Beside, voice: Voice::None }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,8 +159,8 @@
 //! # Layers
 //!
 //! A module uses only those before it: [`error`], [`id`], [`time`]; [`codec`], [`object`];
-//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`dialect`]; [`ops`]. The library never
-//! prints, prompts, or reads the environment.
+//! [`disk`]; [`store`]; [`walk`]; [`repo`]; [`session`]; [`memory`]; [`dialect`]; [`ops`]. The
+//! library never prints, prompts, or reads the environment.
 
 pub mod codec;
 pub mod dialect;

@@ -107,3 +107,5 @@ pub use undo::{Direction, UndoOutcome, concerns, undo};
 pub use variation::{Variation, Varied, Way, vary};
 #[cfg(test)]
 mod desk;
+#[cfg(test)]
+mod tests;

@@ -40,7 +40,7 @@ pub use context::{
 };
 pub use draft::Draft;
 pub use forest::Forest;
-pub use message::{Answer, Block, Call, MESSAGE_LABELS, Message, Usage, codex};
+pub use message::{Answer, Block, Call, IMAGE_WORD, Image, MESSAGE_LABELS, Message, Usage, codex};
 pub(crate) use name::check_name;
 pub use pin::{Pin, find_pin, pin};
 pub use remember::{MEMORY_LABEL, drop_shortcuts, memory_at, memory_near, memory_of, remember};

@@ -5,8 +5,7 @@ pub(super) mod tests;
 
 use crate::codec::{Value, json};
 use crate::dialect::Leaving;
-use crate::dialect::picture::Picture;
-use crate::session::{Answer, Block, Message, NO_MODEL, Settings, Usage};
+use crate::session::{Answer, Block, Image, Message, NO_MODEL, Settings, Usage};
 
 /// Gives the role of a message in the words of a chat: `user`, `assistant`, `system`, `tool`.
 pub(super) fn role(message: &Message) -> &'static str {
@@ -100,15 +99,14 @@ fn result(answer: &Answer) -> Value {
     typed("toolResult", said.chain(name).chain(is_error))
 }
 
-fn picture(image: &Value) -> Value {
-    match Picture::of(image) {
-        Some(Picture::Data { media, data }) => {
-            typed("image", [("data", data.into()), ("mimeType", media.into())])
+fn picture(image: &Image) -> Value {
+    match image {
+        Image::Data { mime, base64 } => {
+            typed("image", [("data", base64.as_str().into()), ("mimeType", mime.as_str().into())])
         }
-        Some(Picture::Address(url)) => {
-            typed("image_url", [("image_url", Value::map([("url", Value::from(url))]))])
+        Image::Url(url) => {
+            typed("image_url", [("image_url", Value::map([("url", Value::from(url.as_str()))]))])
         }
-        None => image.clone(),
     }
 }
 

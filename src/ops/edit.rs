@@ -4,7 +4,7 @@ use crate::codec::Value;
 use crate::error::Result;
 use crate::ops::Target;
 use crate::ops::variation::{Variation, refused};
-use crate::session::{Draft, MESSAGE_LABELS, restored_entry};
+use crate::session::{Draft, MESSAGE_LABELS, Message, restored_entry};
 use crate::store::Snapshot;
 
 /// What a body says of one telling of the message, and is not true of another.
@@ -26,7 +26,14 @@ pub fn edit(
         let why = format!("entry {} is of type {label}, not a message", entry_id.short(8));
         return Err(refused(why, "name the message to edit, such as msg:2"));
     }
-    let draft = Draft { label: entry.label, body: edited(entry.body, text), time: None };
+    let message = Message::read(label, &entry.body);
+    let edited = Draft { body: edited(entry.body, text), label: entry.label, time: None };
+    let draft = match message {
+        Some(message) if !says(&edited, text) => {
+            Draft { body: plain(&message, text), label: "message".to_owned(), time: None }
+        }
+        _ => edited,
+    };
     let variation = Variation {
         from,
         at: entry.parents.first().copied(),
@@ -71,6 +78,31 @@ fn edited(body: Value, text: &str) -> Value {
         kept.push(("content".to_owned(), text.into()));
     }
     Value::Map(kept)
+}
+
+/// Says whether a draft says this and nothing else, so far as it is a message.
+fn says(draft: &Draft, text: &str) -> bool {
+    draft.read().is_none_or(|said| {
+        let is_said = said.text() == text || said.answers().any(|answer| answer.text == text);
+        is_said && said.calls().next().is_none() && said.thinking().is_empty()
+    })
+}
+
+/// Makes a plain message that says this, of one whose shape an edit does not know.
+fn plain(message: &Message, text: &str) -> Value {
+    let words = Value::map([("type", Value::from("text")), ("text", text.into())]);
+    let images = message.images().map(|image| {
+        let url = Value::map([("url", Value::from(image.url()))]);
+        Value::map([("type", Value::from("image_url")), ("image_url", url)])
+    });
+    let content = std::iter::once(words).chain(images).collect();
+    let role = Value::from(message.role.as_str());
+    let mut fields = vec![("role", role), ("content", Value::List(content))];
+    if message.calls().next().is_none() {
+        let answers = message.answers().map(|answer| answer.call.as_str());
+        fields.extend(answers.map(|call| ("tool_call_id", call.into())).take(1));
+    }
+    Value::map(fields)
 }
 
 /// Puts another text where the first was. Pictures stay; calls of tools and thoughts belong to what

@@ -108,7 +108,11 @@ fn is_said(snapshot: &dyn Snapshot, id: &Id) -> Result<bool> {
     // Long strings are not needed to tell what it is.
     let entry = read_entry(snapshot, id)?;
     let message = Message::read(&entry.label, &entry.body);
-    Ok(message.is_some_and(|message| message.answers().next().is_none()))
+    let speaks = |message: &Message| {
+        // Some programs keep a result with its call.
+        message.answers().next().is_none() || message.calls().next().is_some()
+    };
+    Ok(message.as_ref().is_some_and(speaks))
 }
 
 /// Chooses what is shown, and ties it together.

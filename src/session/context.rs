@@ -257,7 +257,8 @@ impl<'a> Reader<'a> {
             label => Message::read(label, &entry.body),
         };
         let message = message.filter(|_| !is_left_out(&entry.body));
-        self.shown.extend(message.map(|message| shown(id, &entry, message)));
+        let parts = message.map(Message::apart).unwrap_or_default();
+        self.shown.extend(parts.into_iter().rev().map(|part| shown(id, &entry, part)));
         Ok(())
     }
 
@@ -329,7 +330,10 @@ fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
 pub fn summaries(body: &Value) -> Vec<Message> {
     let inner = || body.get("message")?.get("summary");
     let told = body.get("summary").or_else(inner).or_else(|| body.get("payload")?.get("message"));
-    let summary = || told.and_then(Value::as_text).and_then(said_by_user);
+    let summary = || match told.and_then(Value::as_text) {
+        Some(summary) => said_by_user(summary),
+        None => said_by_user(&Message::of("compaction", body).text()),
+    };
     codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())
 }
 

@@ -53,9 +53,10 @@ impl Settings {
                 said.environment = value(body, &["environment", "environment_type"]);
             }
             "model_change" | "thinking_level_change" => {
-                said.model = text(body, &["model", "modelId"]);
+                let body = body.get("data").filter(|data| data.as_map().is_some()).unwrap_or(body);
+                said.model = text(body, &["model", "modelId", "newModel"]);
                 said.provider = text(body, &["provider"]);
-                said.thinking = text(body, &["thinking", "thinkingLevel"]);
+                said.thinking = text(body, &["thinking", "thinkingLevel", "reasoningEffort"]);
             }
             "compaction" => {
                 let state = body.get("state").unwrap_or(&Value::Null);
@@ -241,6 +242,14 @@ mod tests {
         );
         let none = at_end(&lines, Wanted { thinking: true, ..Wanted::default() });
         assert_eq!(none.model, None, "nobody asked");
+    }
+
+    #[test]
+    fn a_change_may_stand_under_its_data() {
+        let change = r#"{"type":"model_change","data":{"newModel":"m","reasoningEffort":"high"}}"#;
+        let found = at_end(&[change], ALL);
+        let expected = (Some("m"), Some("high"));
+        assert_eq!((found.model.as_deref(), found.thinking.as_deref()), expected);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::codec::{Value, json};
 use crate::session::context::summaries;
-use crate::session::message::{Block, Message};
+use crate::session::message::{Block, IMAGE_WORD, Message};
 
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +43,9 @@ fn said(message: &Message) -> String {
         Block::Text(text) => text.clone(),
         Block::Thinking(text) => format!("(thinking) {text}"),
         Block::Call(call) => format!("→ {} {}", call.name, json::to_string(&call.arguments)),
-        Block::Result(answer) if answer.is_error => format!("← error: {}", answer.text),
-        Block::Result(answer) => format!("← {}", answer.text),
-        Block::Image(_) => "[image]".to_owned(),
+        Block::Result(answer) if answer.is_error => format!("← error: {}", answer.words()),
+        Block::Result(answer) => format!("← {}", answer.words()),
+        Block::Image(_) => IMAGE_WORD.to_owned(),
         Block::Other(value) => json::to_string(value),
     });
     parts.collect::<Vec<_>>().join("\n")

@@ -10,12 +10,11 @@ use crate::codec::Value;
 use crate::dialect::claude::is_uuid;
 use crate::dialect::fields::{is_true, text};
 use crate::dialect::parts::{Part, parts, signature};
-use crate::dialect::picture::Picture;
 use crate::dialect::trail::{Trail, derived};
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
 use crate::object::Session;
-use crate::session::{Answer, Block, Message};
+use crate::session::{Answer, Block, Image, Message};
 use crate::time;
 
 /// The version of the program whose lines these are.
@@ -242,10 +241,18 @@ fn asked(blocks: Vec<Value>) -> Value {
 }
 
 fn result(answer: &Answer) -> Value {
+    let content = match answer.images.as_slice() {
+        [] => Value::from(answer.text.as_str()),
+        images => {
+            let words = [("type", Value::from("text")), ("text", answer.text.as_str().into())];
+            let words = Some(Value::map(words)).filter(|_| !answer.text.is_empty());
+            Value::List(words.into_iter().chain(images.iter().map(picture)).collect())
+        }
+    };
     let mut fields = vec![
         ("type", Value::from("tool_result")),
         ("tool_use_id", call_id(&answer.call).into()),
-        ("content", answer.text.as_str().into()),
+        ("content", content),
     ];
     if answer.is_error {
         fields.push(("is_error", true.into()));
@@ -270,10 +277,7 @@ fn content(step: &Leaving, blocks: &[&Block]) -> Vec<Value> {
             ("name", call.name.as_str().into()),
             ("input", call.arguments.clone()),
         ])),
-        Block::Image(image) => Some(Value::map([
-            ("type", Value::from("image")),
-            ("source", source(&Picture::of(image)?)),
-        ])),
+        Block::Image(image) => Some(picture(image)),
         Block::Other(value) => {
             let is_own = text(value, "type").is_some_and(|kind| OWN_BLOCKS.contains(&kind));
             is_own.then(|| value.clone())
@@ -283,14 +287,18 @@ fn content(step: &Leaving, blocks: &[&Block]) -> Vec<Value> {
     known.collect()
 }
 
-fn source(picture: &Picture<'_>) -> Value {
-    match *picture {
-        Picture::Data { media, data } => Value::map([
+fn picture(image: &Image) -> Value {
+    Value::map([("type", Value::from("image")), ("source", source(image))])
+}
+
+fn source(image: &Image) -> Value {
+    match image {
+        Image::Data { mime: media, base64: data } => Value::map([
             ("type", Value::from("base64")),
-            ("media_type", media.into()),
-            ("data", data.into()),
+            ("media_type", media.as_str().into()),
+            ("data", data.as_str().into()),
         ]),
-        Picture::Address(url) => Value::map([("type", Value::from("url")), ("url", url.into())]),
+        Image::Url(url) => Value::map([("type", Value::from("url")), ("url", url.as_str().into())]),
     }
 }
 

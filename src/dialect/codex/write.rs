@@ -8,7 +8,6 @@ use std::collections::HashSet;
 
 use crate::codec::{Value, json};
 use crate::dialect::claude::{is_uuid, uuid};
-use crate::dialect::picture::Picture;
 use crate::dialect::told::{role, set};
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
@@ -123,11 +122,7 @@ impl Lines {
                     continue;
                 }
                 Block::Image(image) => {
-                    let url = Picture::of(image).map(|picture| match picture {
-                        Picture::Data { media, data } => format!("data:{media};base64,{data}"),
-                        Picture::Address(url) => url.to_owned(),
-                    });
-                    content.extend(url.map(|url| item("input_image", [("image_url", url.into())])));
+                    content.push(item("input_image", [("image_url", image.url().into())]));
                     continue;
                 }
                 Block::Thinking(text) => thought(text),

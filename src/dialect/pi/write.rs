@@ -16,12 +16,11 @@ use std::collections::HashMap;
 use crate::codec::Value;
 use crate::dialect::fields::{is_true, text};
 use crate::dialect::parts::{Part, parts, signature};
-use crate::dialect::picture::Picture;
 use crate::dialect::trail::{ShortIds, Trail, derived};
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
 use crate::object::Session;
-use crate::session::{Answer, Block, Message, Settings};
+use crate::session::{Answer, Block, Image, Message, Settings};
 use crate::time;
 
 /// What stands where pi wants a name that nobody knows.
@@ -204,7 +203,7 @@ impl PiWriter {
             ("role", Value::from("toolResult")),
             ("toolCallId", answer.call.as_str().into()),
             ("toolName", tool.map_or(UNKNOWN, String::as_str).into()),
-            ("content", vec![said(&answer.text)].into()),
+            ("content", answered(answer)),
             ("isError", answer.is_error.into()),
             ("timestamp", step.time.into()),
         ])
@@ -323,18 +322,28 @@ fn content(body: &Value, blocks: &[&Block]) -> Value {
             ("name", call.name.as_str().into()),
             ("arguments", call.arguments.clone()),
         ])),
-        Block::Image(image) => match Picture::of(image)? {
-            Picture::Data { media, data } => Some(Value::map([
-                ("type", Value::from("image")),
-                ("data", data.into()),
-                ("mimeType", media.into()),
-            ])),
-            // It takes no addresses, but may tell them.
-            Picture::Address(url) => Some(said(url)),
-        },
+        Block::Image(image) => Some(picture(image)),
         Block::Result(_) | Block::Other(_) => None,
     });
     Value::List(known.collect())
+}
+
+/// Writes what a tool answered.
+fn answered(answer: &Answer) -> Value {
+    let words = Some(said(&answer.text)).filter(|_| !answer.text.is_empty());
+    Value::List(words.into_iter().chain(answer.images.iter().map(picture)).collect())
+}
+
+fn picture(image: &Image) -> Value {
+    match image {
+        Image::Data { mime, base64 } => Value::map([
+            ("type", Value::from("image")),
+            ("data", base64.as_str().into()),
+            ("mimeType", mime.as_str().into()),
+        ]),
+        // It takes no addresses, but may tell them.
+        Image::Url(url) => said(url),
+    }
 }
 
 fn said(text: &str) -> Value {

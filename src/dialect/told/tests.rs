@@ -178,6 +178,8 @@ fn pictures_of_every_shape_are_told() {
         (r#"{"type":"image"}"#, r#"{"type":"image"}"#),
     ];
     for (shape, expected) in shapes {
-        assert_eq!(picture(&parsed(shape)), parsed(expected), "{shape}");
+        let body = Value::map([("content", Value::List(vec![parsed(shape)]))]);
+        let message = Message::read("message", &body).unwrap();
+        assert_eq!(block(&message.blocks[0]), parsed(expected), "{shape}");
     }
 }

@@ -1,7 +1,7 @@
 //! A context as Anthropic's messages take it: the system apart, user and assistant in turn.
 
 use crate::codec::Value;
-use crate::ops::context::json::block as write_block;
+use crate::ops::context::json::block;
 use crate::ops::context::turns::turns;
 use crate::ops::context::{ContextOutcome, Role};
 use crate::session::Block;
@@ -38,40 +38,4 @@ pub(super) fn write(outcome: &ContextOutcome) -> Value {
     });
     fields.push(("messages", Value::List(messages.collect())));
     Value::map(fields)
-}
-
-fn block(block: &Block) -> Value {
-    match block {
-        Block::Image(value) => image(value),
-        block => write_block(block),
-    }
-}
-
-/// Gives a picture with its source: its own bytes, or an address.
-fn image(value: &Value) -> Value {
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_text).map(str::to_owned);
-    let url = value.get("image_url").and_then(|url| match url {
-        Value::Text(url) => Some(url.clone()),
-        url => text(url, "url"),
-    });
-    let source = match (text(value, "mimeType"), text(value, "data"), url) {
-        (Some(media), Some(data), _) => base64(&media, &data),
-        (_, _, Some(url)) => {
-            match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
-                Some((media, data)) => base64(media.trim_end_matches(";base64"), data),
-                None => Value::map([("type", Value::from("url")), ("url", url.into())]),
-            }
-        }
-        _ => return value.clone(),
-    };
-    Value::map([("type", Value::from("image")), ("source", source)])
-}
-
-fn base64(media: &str, data: &str) -> Value {
-    Value::map([
-        ("type", Value::from("base64")),
-        ("media_type", media.into()),
-        ("data", data.into()),
-    ])
 }

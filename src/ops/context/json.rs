@@ -3,7 +3,7 @@
 use crate::codec::Value;
 use crate::memory::Known;
 use crate::ops::context::{ContextOutcome, RoleMap};
-use crate::session::{Block, Dangling, Message, Shown};
+use crate::session::{Answer, Block, Dangling, Image, Message, Shown};
 
 /// Gives the fields of a context.
 pub(super) fn write(outcome: &ContextOutcome) -> Vec<(&'static str, Value)> {
@@ -79,17 +79,36 @@ pub(super) fn block(block: &Block) -> Value {
             of_type("tool_use", vec![("id", id), ("name", name), ("input", input)])
         }
         Block::Result(answer) => {
-            let mut fields = vec![
-                ("tool_use_id", answer.call.as_str().into()),
-                ("content", answer.text.as_str().into()),
-            ];
+            let id = answer.call.as_str().into();
+            let mut fields = vec![("tool_use_id", id), ("content", given(answer))];
             if answer.is_error {
                 fields.push(("is_error", true.into()));
             }
             of_type("tool_result", fields)
         }
-        Block::Image(value) | Block::Other(value) => value.clone(),
+        Block::Image(image) => {
+            let source = match image {
+                Image::Data { mime, base64 } => {
+                    let data = ("data", base64.as_str().into());
+                    of_type("base64", vec![("media_type", mime.as_str().into()), data])
+                }
+                Image::Url(url) => of_type("url", vec![("url", url.as_str().into())]),
+            };
+            of_type("image", vec![("source", source)])
+        }
+        Block::Other(value) => value.clone(),
     }
+}
+
+/// Gives what a tool answered: a text as a string, with pictures as blocks.
+fn given(answer: &Answer) -> Value {
+    if answer.images.is_empty() {
+        return answer.text.as_str().into();
+    }
+    let text = Some(&answer.text).filter(|text| !text.is_empty());
+    let text = text.map(|text| Block::Text(text.clone()));
+    let images = answer.images.iter().cloned().map(Block::Image);
+    Value::List(text.into_iter().chain(images).map(|part| block(&part)).collect())
 }
 
 fn dangling(open: &Dangling) -> Value {

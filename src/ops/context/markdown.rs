@@ -2,7 +2,7 @@
 
 use crate::codec::{Value, json};
 use crate::ops::context::{ContextOutcome, RoleMap};
-use crate::session::{Block, Message, Shown};
+use crate::session::{Block, IMAGE_WORD, Message, Shown};
 
 /// The types of entries that sum up what is not shown.
 const SUMMARY_LABELS: [&str; 4] = ["compaction", "branch_summary", "stack_summary", "merge"];
@@ -55,9 +55,9 @@ fn said(message: &Message) -> String {
             }
             Block::Result(answer) => {
                 let how = if answer.is_error { "Error" } else { "Result" };
-                format!("{how} ({}):\n\n{}", answer.call, fenced("", &answer.text))
+                format!("{how} ({}):\n\n{}", answer.call, fenced("", &answer.words()))
             }
-            Block::Image(_) => "[image]".to_owned(),
+            Block::Image(_) => IMAGE_WORD.to_owned(),
             Block::Other(value) => other(value),
         };
         text.push_str(if text.is_empty() { "" } else { "\n" });

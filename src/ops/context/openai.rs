@@ -3,7 +3,7 @@
 use crate::codec::{Value, json};
 use crate::ops::context::ContextOutcome;
 use crate::ops::context::turns::{Turn, turns};
-use crate::session::{Answer, Block, Call};
+use crate::session::{Answer, Block, Call, Image};
 
 /// Gives the request: `model` where it is known, and `messages`.
 pub(super) fn write(outcome: &ContextOutcome) -> Value {
@@ -26,7 +26,7 @@ fn message(turn: &Turn) -> Vec<Value> {
     for block in &turn.blocks {
         match block {
             Block::Text(text) => parts.push(text_part(text)),
-            Block::Image(value) => parts.push(image(value)),
+            Block::Image(shown) => parts.push(image(shown)),
             Block::Call(made) => calls.push(call(made)),
             Block::Result(given) => answers.push(answer(given)),
             Block::Other(value) if is_thinking(value) => {}
@@ -75,22 +75,13 @@ fn answer(answer: &Answer) -> Value {
     Value::map([
         ("role", Value::from("tool")),
         ("tool_call_id", answer.call.as_str().into()),
-        ("content", answer.text.as_str().into()),
+        ("content", answer.words().into()),
     ])
 }
 
 /// Gives a picture as an address, which may hold the picture itself.
-fn image(value: &Value) -> Value {
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_text).map(str::to_owned);
-    let inner = value.get("source").unwrap_or(value);
-    let media = text(inner, "media_type").or_else(|| text(inner, "mimeType"));
-    let url = match (media, text(inner, "data"), text(inner, "url")) {
-        (Some(media), Some(data), _) => format!("data:{media};base64,{data}"),
-        (_, _, Some(url)) => url,
-        _ => return value.clone(),
-    };
-    let url = Value::map([("url", Value::from(url))]);
+fn image(image: &Image) -> Value {
+    let url = Value::map([("url", Value::from(image.url()))]);
     Value::map([("type", Value::from("image_url")), ("image_url", url)])
 }
 

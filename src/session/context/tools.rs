@@ -33,6 +33,7 @@ impl Context {
                 name: Some(open.call.name.clone()),
                 text: NO_RESULT.to_owned(),
                 is_error: true,
+                ..Answer::default()
             };
             let blocks = vec![Block::Result(answer)];
             let message = Message { role: "tool".to_owned(), blocks, ..Message::default() };
