@@ -1,7 +1,12 @@
 //! `export`: sessions written for others to read, whole or in part.
 
+mod facts;
 mod html;
 mod markdown;
+mod outline;
+#[cfg(test)]
+mod tests;
+mod told;
 mod training;
 
 use crate::id::Id;

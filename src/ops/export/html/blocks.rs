@@ -1,0 +1,144 @@
+//! The blocks of a message.
+
+use crate::codec::{Value, json};
+use crate::ops::export::facts::{grouped, money};
+use crate::ops::export::html::escape::escaped;
+use crate::ops::export::html::image::image;
+use crate::ops::export::html::prose::{code, prose};
+use crate::ops::export::told::clipped;
+use crate::session::{Answer, Block, Call, Message, Usage};
+
+/// The arguments that say best what a call does, the best first.
+const TELLING: [&str; 12] = [
+    "description",
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "subject",
+    "name",
+    "prompt",
+    "content",
+];
+
+/// Appends the blocks of a message; nothing for those that say nothing.
+pub(super) fn blocks(out: &mut String, message: &Message, answers: &[Option<Answer>]) {
+    let mut answers = answers.iter();
+    for block in &message.blocks {
+        match block {
+            Block::Text(text) if text.trim().is_empty() => {}
+            Block::Text(text) => {
+                out.push_str("<div class=\"body\">\n");
+                prose(out, text);
+                out.push_str("</div>\n");
+            }
+            Block::Thinking(text) if text.trim().is_empty() => {}
+            Block::Thinking(text) => {
+                let gist = escaped(&clipped(text));
+                out.push_str(&format!(
+                    "<details class=\"thinking\"><summary><span class=\"label\">Thinking</span> \
+                     <span class=\"gist\">{gist}</span></summary>\n<div class=\"body\">\n"
+                ));
+                prose(out, text);
+                out.push_str("</div></details>\n");
+            }
+            Block::Call(made) => call(out, made, answers.next().and_then(Option::as_ref)),
+            Block::Result(answer) => result(out, answer),
+            Block::Image(value) => image(out, value),
+            Block::Other(value) => {
+                let kind = value.get("type").and_then(Value::as_text).unwrap_or("block");
+                out.push_str(&format!(
+                    "<details class=\"other\"><summary><span class=\"label\">{}</span></summary>\n",
+                    escaped(kind)
+                ));
+                code(out, "", &json::pretty(value));
+                out.push_str("</details>\n");
+            }
+        }
+    }
+}
+
+/// Says what a message took.
+pub(super) fn usage(usage: &Usage) -> String {
+    let known = [usage.input, usage.cache_read, usage.cache_write].into_iter().flatten();
+    let input = known.reduce(i64::saturating_add);
+    let number = |name: &str, count: Option<i64>| {
+        let count = u64::try_from(count?).ok().filter(|count| *count > 0)?;
+        Some(format!("{name} {}", grouped(count)))
+    };
+    let both = [number("in", input), number("out", usage.output)];
+    let all = match both.iter().any(Option::is_some) {
+        true => None,
+        false => number("tokens", usage.tokens),
+    };
+    let parts = both.into_iter().chain([all, usage.cost.filter(|cost| *cost > 0.0).map(money)]);
+    parts.flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Writes a call with its result inside.
+fn call(out: &mut String, call: &Call, answer: Option<&Answer>) {
+    let (class, state) = match answer {
+        Some(answer) if answer.is_error => ("call failed", " <span class=\"state\">error</span>"),
+        Some(_) => ("call", ""),
+        None => ("call open", " <span class=\"state\">no result</span>"),
+    };
+    out.push_str(&format!(
+        "<details class=\"{class}\"><summary><span class=\"tool\">{}</span> \
+         <span class=\"gist\">{}</span>{state}</summary>\n",
+        escaped(&call.name),
+        escaped(&gist(&call.arguments))
+    ));
+    arguments(out, &call.arguments);
+    if let Some(answer) = answer {
+        out.push_str("<p class=\"label\">Result</p>\n");
+        code(out, "", &answer.text);
+    }
+    out.push_str("</details>\n");
+}
+
+/// Writes a result whose call stands elsewhere, or nowhere.
+fn result(out: &mut String, answer: &Answer) {
+    let (class, state) = match answer.is_error {
+        true => ("call failed", " <span class=\"state\">error</span>"),
+        false => ("call", ""),
+    };
+    out.push_str(&format!(
+        "<details class=\"{class}\"><summary><span class=\"tool\">Result: {}</span> \
+         <span class=\"gist\">{}</span>{state}</summary>\n",
+        escaped(answer.name.as_ref().unwrap_or(&answer.call)),
+        escaped(&clipped(&answer.text))
+    ));
+    code(out, "", &answer.text);
+    out.push_str("</details>\n");
+}
+
+/// Says in a few words what a call does.
+fn gist(arguments: &Value) -> String {
+    let pairs = arguments.as_map().unwrap_or_default();
+    let told = TELLING.iter().find_map(|key| arguments.get(key)?.as_text());
+    let first = || pairs.iter().find_map(|(_, value)| value.as_text());
+    clipped(told.or_else(first).unwrap_or_default())
+}
+
+fn arguments(out: &mut String, arguments: &Value) {
+    match arguments {
+        Value::Null => {}
+        Value::Map(pairs) => {
+            for (key, value) in pairs {
+                out.push_str(&format!("<p class=\"label\">{}</p>\n", escaped(key)));
+                argument(out, value);
+            }
+        }
+        value => argument(out, value),
+    }
+}
+
+fn argument(out: &mut String, value: &Value) {
+    match value {
+        Value::Text(text) => code(out, "", text),
+        value => code(out, "", &json::pretty(value)),
+    }
+}
