@@ -8,6 +8,7 @@ mod outline;
 mod tests;
 mod told;
 mod training;
+mod visible;
 
 use crate::id::Id;
 

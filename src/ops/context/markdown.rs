@@ -39,7 +39,12 @@ pub(in crate::ops) fn heading(message: &Message, roles: &RoleMap) -> String {
         None if message.answers().next().is_some() => "tool",
         None => &message.role,
     };
-    let mut letters = role.chars();
+    titled(role)
+}
+
+/// Makes a heading of a word.
+pub(in crate::ops) fn titled(word: &str) -> String {
+    let mut letters = word.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).map(|letter| if letter == '_' { ' ' } else { letter }).collect()
 }

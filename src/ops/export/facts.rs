@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::dialect;
 use crate::object::Session;
 use crate::ops::export::outline::Outline;
-use crate::session::Message;
+use crate::session::{Message, Usage};
 use crate::time;
 
 /// How many models are named at the most.
@@ -41,7 +41,7 @@ impl Facts {
         self.prompts += u64::from(message.is_from_user());
         self.calls += message.calls().count() as u64;
         let usage = &message.usage;
-        self.input = self.input.saturating_add(usage.input.unwrap_or(0).max(0));
+        self.input = self.input.saturating_add(input(usage).unwrap_or(0));
         self.output = self.output.saturating_add(usage.output.unwrap_or(0).max(0));
         self.tokens = self.tokens.saturating_add(usage.tokens.unwrap_or(0));
         if let Some(cost) = usage.cost {
@@ -72,7 +72,11 @@ impl Facts {
     fn times(&self) -> Option<String> {
         let (first, last) = self.times?;
         let (first, last) = (minute(first), minute(last));
-        Some(if first == last { format!("{first} UTC") } else { format!("{first} – {last} UTC") })
+        Some(match last.strip_prefix(first.get(..11).unwrap_or(&first)) {
+            _ if first == last => format!("{first} UTC"),
+            Some(time) => format!("{first} – {time} UTC"),
+            None => format!("{first} – {last} UTC"),
+        })
     }
 }
 
@@ -81,18 +85,17 @@ pub(super) fn facts(meta: &Session, outline: &Outline) -> Vec<(&'static str, Str
     let Facts { messages, prompts, calls, .. } = outline.facts;
     let facts = &outline.facts;
     let said = format!(
-        "{} ({} from the user, {} tool calls)",
+        "{} (from the user {}, tool calls {})",
         grouped(messages),
         grouped(prompts),
         grouped(calls)
     );
     let count = |count: u64, least: u64| (count >= least).then(|| grouped(count));
-    let (input, output) = (facts.input.unsigned_abs(), facts.output.unsigned_abs());
     let tokens = format!(
         "{} (in {}, out {})",
         grouped(facts.tokens.unsigned_abs()),
-        grouped(input),
-        grouped(output)
+        grouped(facts.input.unsigned_abs()),
+        grouped(facts.output.unsigned_abs())
     );
     let dialect = meta.dialect.as_ref().map(|name| {
         dialect::named(name).map_or(name.clone(), |dialect| dialect.title().to_owned())
@@ -117,10 +120,34 @@ pub(super) fn facts(meta: &Session, outline: &Outline) -> Vec<(&'static str, Str
     known.filter(|(_, value)| !value.trim().is_empty()).collect()
 }
 
+/// Says what a message took.
+pub(super) fn usage(usage: &Usage) -> String {
+    let number = |name: &str, count: Option<i64>| {
+        let count = u64::try_from(count?).ok().filter(|count| *count > 0)?;
+        Some(format!("{name} {}", grouped(count)))
+    };
+    let both = [number("in", input(usage)), number("out", usage.output)];
+    let all = match both.iter().any(Option::is_some) {
+        true => None,
+        false => number("tokens", usage.tokens),
+    };
+    let parts = both.into_iter().chain([all, usage.cost.filter(|cost| *cost > 0.0).map(money)]);
+    parts.flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Adds up the tokens that were read, from a cache or not.
+fn input(usage: &Usage) -> Option<i64> {
+    let known = [usage.input, usage.cache_read, usage.cache_write].into_iter().flatten();
+    known.filter(|count| *count >= 0).reduce(i64::saturating_add)
+}
+
 /// Writes a time as `2026-01-31 08:30`; what is no time of a calendar as the number it is.
 pub(super) fn minute(time_ms: i64) -> String {
     let text = time::format(time_ms);
-    text.get(..16).map_or(text.clone(), |minute| minute.replace('T', " "))
+    match text.get(..16).filter(|_| text.ends_with('Z')) {
+        Some(minute) => minute.replace('T', " "),
+        None => text,
+    }
 }
 
 /// Writes a number with its digits in threes.
@@ -149,7 +176,7 @@ mod tests {
     fn numbers_are_for_people() {
         let texts = [0, 999, 1000, 1_234_567].map(grouped);
         assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0.01234, 12.345].map(money), ["$0.0123", "$12.35"]);
+        assert_eq!([0.01234, 12.5].map(money), ["$0.0123", "$12.50"]);
         assert_eq!(minute(1_769_848_200_250), "2026-01-31 08:30");
         assert_eq!(minute(i64::MAX), i64::MAX.to_string());
     }

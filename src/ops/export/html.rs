@@ -21,9 +21,9 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Session;
 use crate::ops::RoleMap;
-use crate::ops::context::heading;
+use crate::ops::context::{heading, titled};
 use crate::ops::export::Scope;
-use crate::ops::export::facts::{facts, grouped, minute};
+use crate::ops::export::facts::{facts, grouped, minute, usage};
 use crate::ops::export::outline::{Outline, Step};
 use crate::ops::export::told::{Kind, Told, clipped, opening, section_name, title};
 use crate::session::{Answer, Message, View};
@@ -143,7 +143,7 @@ impl Page<'_> {
         self.push(&format!("<section id=\"branch-{}\">\n", number + 1));
         if outline.sections.len() > 1 {
             let name = escaped(&section_name(outline, number));
-            self.push(&format!("<h2><span class=\"fork\">⑂</span> {name}</h2>\n"));
+            self.push(&format!("<h2><span class=\"fork\">↳</span> {name}</h2>\n"));
         }
         if let Some(from) = section.from {
             let home = outline.home(from).unwrap_or_default();
@@ -213,7 +213,7 @@ impl Page<'_> {
                 self.push(&format!(
                     "<details class=\"summary\" id=\"{anchor}\" open><summary>{} {}</summary>\n\
                      <div class=\"body\">\n",
-                    escaped(&told.label.replace('_', " ")),
+                    escaped(&titled(&told.label)),
                     when(told)
                 ));
                 prose::prose(&mut self.text, text);
@@ -258,7 +258,7 @@ impl Page<'_> {
             _ => "tool",
         };
         let role = heading(message, &RoleMap::default());
-        let usage = blocks::usage(&message.usage);
+        let usage = usage(&message.usage);
         self.opening(told, class, &role, message.model.as_deref(), &usage);
         let words = clipped(&message.text());
         if class == "system" {
@@ -346,7 +346,7 @@ impl Page<'_> {
         let words = escaped(&opening(self.snapshot, self.outline, number)?);
         let messages = grouped(self.outline.sections[number].messages);
         self.push(&format!(
-            "<li><a href=\"#branch-{}\"><span class=\"fork\">⑂</span> {name}</a> \
+            "<li><a href=\"#branch-{}\"><span class=\"fork\">↳</span> {name}</a> \
              <span class=\"gist\">{words}</span> <span class=\"usage\">{messages} messages</span>\
              </li>\n",
             number + 1
@@ -376,7 +376,7 @@ impl Page<'_> {
                 Content::Section(number) if has_branches => {
                     let name = escaped(&section_name(self.outline, number));
                     self.push(&format!(
-                        "<li class=\"section\"><a href=\"#branch-{}\">⑂ {name}</a></li>\n",
+                        "<li class=\"section\"><a href=\"#branch-{}\">↳ {name}</a></li>\n",
                         number + 1
                     ));
                 }

@@ -9,11 +9,12 @@ use crate::codec::json;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::ops::RoleMap;
-use crate::ops::context::{fenced, heading};
+use crate::ops::context::{fenced, heading, titled};
 use crate::ops::export::Scope;
-use crate::ops::export::facts::{facts, grouped, minute};
+use crate::ops::export::facts::{facts, grouped, minute, usage};
 use crate::ops::export::outline::{Outline, Step};
 use crate::ops::export::told::{Kind, Told, opening, section_name, title};
+use crate::ops::export::visible::visible;
 use crate::session::{Answer, Block, Call, Message, View};
 use crate::store::Snapshot;
 
@@ -48,7 +49,7 @@ struct Page<'a> {
 impl Page<'_> {
     /// Writes a block, and an empty line.
     fn paragraph(&mut self, text: &str) -> Result<()> {
-        let written = write!(self.out, "{}\n\n", text.trim_end());
+        let written = write!(self.out, "{}\n\n", visible(text.trim_end()));
         written.map_err(Error::io("write", "the exported page"))
     }
 
@@ -110,12 +111,13 @@ impl Page<'_> {
                     return Ok(());
                 }
                 let role = escaped(&heading(message, &RoleMap::default()));
-                let model = message.model.iter().map(|model| format!(" · {}", escaped(model)));
-                let model: String = model.collect();
-                self.paragraph(&format!("### {role}{model} · {time}\n\n{said}"))
+                let usage = Some(usage(&message.usage)).filter(|usage| !usage.is_empty());
+                let about = message.model.iter().map(|model| escaped(model)).chain(usage);
+                let about: String = about.map(|about| format!(" · {about}")).collect();
+                self.paragraph(&format!("### {role}{about} · {time}\n\n{said}"))
             }
             Kind::Summary(text) => {
-                let label = escaped(&told.label.replace('_', " "));
+                let label = escaped(&titled(&told.label));
                 self.paragraph(&format!("---\n\n### {label} · {time}\n\n{}\n\n---", tamed(text)))
             }
             Kind::Shell(text) => {

@@ -55,7 +55,7 @@ pub(super) struct Section {
     pub(super) places: Vec<usize>,
     /// How many of them are messages.
     pub(super) messages: u64,
-    /// Its first message.
+    /// What a person said first, else its first message.
     pub(super) opening: Option<usize>,
     /// What compactions put away, as ranges of `places`.
     folds: Vec<Range<usize>>,
@@ -76,6 +76,7 @@ pub(super) enum Step {
 struct Row {
     is_message: bool,
     is_only_answers: bool,
+    is_from_user: bool,
     calls: Vec<String>,
     answers: Vec<String>,
     /// Its id in the program that it came from.
@@ -259,7 +260,8 @@ impl Section {
     fn count(&mut self, rows: &[Row]) {
         let messages = self.places.iter().copied().filter(|place| rows[*place].is_message);
         self.messages = messages.clone().count() as u64;
-        self.opening = messages.clone().next();
+        let said = messages.clone().find(|place| rows[*place].is_from_user);
+        self.opening = said.or_else(|| messages.clone().next());
     }
 }
 
@@ -269,6 +271,7 @@ impl Row {
         let is_compaction = label == "compaction";
         Row {
             is_message: message.is_some(),
+            is_from_user: message.is_some_and(Message::is_from_user),
             is_only_answers: message.is_some_and(|m| m.blocks.len() == m.answers().count()),
             calls: message.iter().flat_map(|m| m.calls()).map(|call| call.id.clone()).collect(),
             answers: message.iter().flat_map(|m| m.answers()).map(|a| a.call.clone()).collect(),

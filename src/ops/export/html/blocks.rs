@@ -1,12 +1,11 @@
 //! The blocks of a message.
 
 use crate::codec::{Value, json};
-use crate::ops::export::facts::{grouped, money};
 use crate::ops::export::html::escape::escaped;
 use crate::ops::export::html::image::image;
 use crate::ops::export::html::prose::{code, prose};
 use crate::ops::export::told::clipped;
-use crate::session::{Answer, Block, Call, Message, Usage};
+use crate::session::{Answer, Block, Call, Message};
 
 /// The arguments that say best what a call does, the best first.
 const TELLING: [&str; 12] = [
@@ -59,23 +58,6 @@ pub(super) fn blocks(out: &mut String, message: &Message, answers: &[Option<Answ
             }
         }
     }
-}
-
-/// Says what a message took.
-pub(super) fn usage(usage: &Usage) -> String {
-    let known = [usage.input, usage.cache_read, usage.cache_write].into_iter().flatten();
-    let input = known.reduce(i64::saturating_add);
-    let number = |name: &str, count: Option<i64>| {
-        let count = u64::try_from(count?).ok().filter(|count| *count > 0)?;
-        Some(format!("{name} {}", grouped(count)))
-    };
-    let both = [number("in", input), number("out", usage.output)];
-    let all = match both.iter().any(Option::is_some) {
-        true => None,
-        false => number("tokens", usage.tokens),
-    };
-    let parts = both.into_iter().chain([all, usage.cost.filter(|cost| *cost > 0.0).map(money)]);
-    parts.flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Writes a call with its result inside.

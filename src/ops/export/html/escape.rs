@@ -1,9 +1,8 @@
 //! Text as text: nothing that somebody said is markup, and nothing of it is invisible.
 
+use crate::ops::export::visible::push_visible;
+
 /// Appends a text so that it is the same in an element and in a quoted attribute.
-///
-/// Control characters are shown as pictures, signs that turn the direction of writing by their
-/// numbers. Ends of lines and tabs stay.
 pub(super) fn escape(out: &mut String, text: &str) {
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -13,14 +12,8 @@ pub(super) fn escape(out: &mut String, text: &str) {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(letter),
             '\r' if letters.peek() == Some(&'\n') => {}
-            '\0'..='\x1f' => out.extend(char::from_u32(0x2400 + u32::from(letter))),
-            '\x7f' => out.push('\u{2421}'),
-            _ if letter.is_control() || is_turning(letter) => {
-                out.push_str(&format!("‹U+{:04X}›", u32::from(letter)));
-            }
-            _ => out.push(letter),
+            _ => push_visible(out, letter),
         }
     }
 }
@@ -30,12 +23,6 @@ pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape(&mut out, text);
     out
-}
-
-/// Says whether a sign turns the direction of what follows, or ends a line without showing it.
-fn is_turning(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
