@@ -117,7 +117,7 @@ impl Page<'_> {
         }
         self.push("</dl>\n<div class=\"switches\" role=\"group\" aria-label=\"What is shown\">\n");
         let switches = [
-            ("theme", "other colours", ""),
+            ("theme", "light or dark", ""),
             ("tools", "tool calls", " checked"),
             ("thinking", "thinking", " checked"),
             ("others", "other entries", " checked"),
@@ -177,14 +177,15 @@ impl Page<'_> {
     /// Writes an entry of a path, and what hangs on it.
     fn entry(&mut self, place: usize) -> Result<()> {
         let id = self.outline.forest.ids()[place];
-        let marks = self.marks(&id);
+        let marks = self.marks(place);
         let forks = self.outline.forks(place);
         let told = match self.outline.joined.is_whole(place) {
             true => None,
             false => Some(Told::read(self.snapshot, self.outline, place)?),
         };
         let is_shown = told.as_ref().is_some_and(|told| self.told(told));
-        if !is_shown && !(marks.is_empty() && forks.is_empty()) {
+        let is_named = !marks.is_empty() || !forks.is_empty();
+        if is_named && !is_shown {
             self.push(&format!("<div class=\"anchor\" id=\"{}\"></div>\n", anchor(&id)));
         }
         if !marks.is_empty() {
@@ -306,13 +307,16 @@ impl Page<'_> {
         self.turn = Some(turn);
     }
 
-    /// Names the labels and branches at an entry.
-    fn marks(&self, id: &Id) -> String {
-        let marks = &self.outline.marks;
+    /// Names the labels at an entry, and the branches that end there while their section goes on.
+    fn marks(&self, place: usize) -> String {
+        let outline = self.outline;
+        let (id, marks) = (&outline.forest.ids()[place], &outline.marks);
+        let section = outline.home(place).map(|home| &outline.sections[home]);
+        let is_last = section.is_some_and(|section| section.places.last() == Some(&place));
         let named = [(&marks.labels, "label"), (&marks.branches, "branch")];
         let named = named.into_iter().flat_map(|(names, class)| {
-            let names = names.get(id).into_iter().flatten();
-            names.map(move |name| (name, class))
+            let names = names.get(id).filter(|_| class == "label" || !is_last);
+            names.into_iter().flatten().map(move |name| (name, class))
         });
         let marks = named.map(|(name, class)| {
             format!("<span class=\"{class}\" title=\"{class}\">{}</span> ", escaped(name))

@@ -23,6 +23,9 @@ const TELLING: [&str; 12] = [
     "content",
 ];
 
+/// How long an argument is at the most that stands on a line with its name.
+const SHORT_BYTES_MAX: usize = 80;
+
 /// Appends the blocks of a message; nothing for those that say nothing.
 pub(super) fn blocks(out: &mut String, message: &Message, answers: &[Option<Answer>]) {
     let mut answers = answers.iter();
@@ -110,17 +113,24 @@ fn arguments(out: &mut String, arguments: &Value) {
         Value::Null => {}
         Value::Map(pairs) => {
             for (key, value) in pairs {
-                out.push_str(&format!("<p class=\"label\">{}</p>\n", escaped(key)));
-                argument(out, value);
+                argument(out, &escaped(key), value);
             }
         }
-        value => argument(out, value),
+        value => argument(out, "arguments", value),
     }
 }
 
-fn argument(out: &mut String, value: &Value) {
-    match value {
-        Value::Text(text) => code(out, "", text),
-        value => code(out, "", &json::pretty(value)),
+/// Writes an argument: a short one on a line with its name.
+fn argument(out: &mut String, name: &str, value: &Value) {
+    let text = match value {
+        Value::Text(text) => text.clone(),
+        value => json::pretty(value),
+    };
+    if text.len() <= SHORT_BYTES_MAX && !text.trim().is_empty() && !text.contains(['\n', '\r']) {
+        let text = escaped(&text);
+        out.push_str(&format!("<p class=\"argument\">{name} <code>{text}</code></p>\n"));
+    } else {
+        out.push_str(&format!("<p class=\"label\">{name}</p>\n"));
+        code(out, "", &text);
     }
 }

@@ -170,9 +170,10 @@ impl<'a> Scanner<'a> {
         let after = self.text[end..].chars().next();
         let is_word = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
         let is_space = |sign: Option<char>| sign.is_none_or(char::is_whitespace);
-        let within_word = sign == b'_' && is_word(before) && is_word(after);
-        let can_close = !is_space(before) && !within_word && !(sign == b'_' && is_word(after));
-        let can_open = !is_space(after) && !within_word && !(sign == b'_' && is_word(before));
+        // An underscore within a word is part of it.
+        let goes_on = |side: Option<char>| sign == b'_' && is_word(side);
+        let can_close = !is_space(before) && !goes_on(after);
+        let can_open = !is_space(after) && !goes_on(before);
         let near = self.open.len().saturating_sub(OPEN_MAX);
         let found =
             self.open[near..].iter().rposition(|open| open.sign == sign && open.count == count);
