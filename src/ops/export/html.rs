@@ -236,7 +236,8 @@ impl Page<'_> {
             }
             Kind::Other(words) => self.push(&format!(
                 "<details class=\"other\" id=\"{anchor}\"><summary><span class=\"label\">{}</span> \
-                 <span class=\"gist\">{}</span></summary>\n<pre tabindex=\"0\">{}</pre></details>\n",
+                 <span class=\"gist\">{}</span></summary>\n<pre tabindex=\"0\">{}</pre>\
+                 </details>\n",
                 escaped(&told.label),
                 escaped(words),
                 escaped(&json::pretty(&told.body)),

@@ -282,7 +282,8 @@ impl Row {
     }
 }
 
-/// Takes what is out of scope from what is live, and gives the nearest live entry at or before each.
+/// Takes what is out of scope from what is live, and gives the nearest live entry at or before
+/// each.
 fn restrict(forest: &Forest, scope: Scope, live: &mut [bool]) -> Result<Vec<Option<usize>>> {
     let (Scope::Path(end) | Scope::Subtree(end)) = scope else {
         return Ok(nearest(forest, live));

@@ -77,7 +77,7 @@ mod tests {
     fn only_pictures_are_shown() {
         let shown = [
             r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#,
-            r#"{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"AA=="}}"#,
+            r#"{"type":"image","source":{"media_type":"image/webp","data":"AA=="}}"#,
             r#"{"type":"image_url","image_url":{"url":"data:image/gif;base64,AAA="}}"#,
             r#"{"type":"input_image","image_url":"data:image/jpeg;base64,AAAA"}"#,
         ];
