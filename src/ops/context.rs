@@ -20,6 +20,7 @@ use crate::store::Snapshot;
 
 pub use json::messages_to_json;
 pub use markdown::messages_to_markdown;
+pub(super) use markdown::{SUMMARY_LABELS, fenced, heading, titled};
 pub use roles::{Role, RoleMap};
 
 /// Which context, and what goes into it.

@@ -1,8 +1,14 @@
 //! `export`: sessions written for others to read, whole or in part.
 
+mod facts;
 mod html;
 mod markdown;
+mod outline;
+#[cfg(test)]
+mod tests;
+mod told;
 mod training;
+mod visible;
 
 use std::io::{self, Write};
 

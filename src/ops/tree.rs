@@ -61,14 +61,17 @@ pub fn tree(snapshot: &dyn Snapshot, session: &str, full: bool) -> Result<Tree> 
 
 /// The names on entries.
 #[derive(Default)]
-struct Marks {
-    branches: HashMap<Id, Vec<String>>,
-    labels: HashMap<Id, Vec<String>>,
-    active: Option<Id>,
+pub(super) struct Marks {
+    /// The branches that end there.
+    pub(super) branches: HashMap<Id, Vec<String>>,
+    /// The labels that are on it.
+    pub(super) labels: HashMap<Id, Vec<String>>,
+    /// Where the active branch ends.
+    pub(super) active: Option<Id>,
 }
 
 impl Marks {
-    fn of(view: &View<'_>) -> Result<Marks> {
+    pub(super) fn of(view: &View<'_>) -> Result<Marks> {
         let mut marks = Marks::default();
         for (name, id) in view.branches()? {
             marks.branches.entry(id).or_default().push(name);
@@ -88,7 +91,7 @@ impl Marks {
 }
 
 /// Finds the entries that lead to a name or to something that was said.
-fn live(snapshot: &dyn Snapshot, forest: &Forest, marks: &Marks) -> Result<Vec<bool>> {
+pub(super) fn live(snapshot: &dyn Snapshot, forest: &Forest, marks: &Marks) -> Result<Vec<bool>> {
     let mut live: Vec<bool> = forest.ids().iter().map(|id| marks.has(id)).collect();
     for place in (0..live.len()).rev() {
         live[place] = live[place] || is_said(snapshot, &forest.ids()[place])?;

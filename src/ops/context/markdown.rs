@@ -5,7 +5,8 @@ use crate::ops::context::{ContextOutcome, RoleMap};
 use crate::session::{Block, IMAGE_WORD, Message, Shown};
 
 /// The types of entries that sum up what is not shown.
-const SUMMARY_LABELS: [&str; 4] = ["compaction", "branch_summary", "stack_summary", "merge"];
+pub(in crate::ops) const SUMMARY_LABELS: [&str; 4] =
+    ["compaction", "branch_summary", "stack_summary", "merge"];
 
 /// Gives the messages, each under a heading; what is known comes first, if it was asked for.
 pub(super) fn write(outcome: &ContextOutcome) -> String {
@@ -31,13 +32,19 @@ fn section(message: &Message, roles: &RoleMap) -> String {
     format!("## {}\n\n{}", heading(message, roles), said(message))
 }
 
-fn heading(message: &Message, roles: &RoleMap) -> String {
+/// Names who speaks.
+pub(in crate::ops) fn heading(message: &Message, roles: &RoleMap) -> String {
     let role = match roles.mapped(&message.role) {
         Some(role) => role.name(),
         None if message.answers().next().is_some() => "tool",
         None => &message.role,
     };
-    let mut letters = role.chars();
+    titled(role)
+}
+
+/// Makes a heading of a word.
+pub(in crate::ops) fn titled(word: &str) -> String {
+    let mut letters = word.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).map(|letter| if letter == '_' { ' ' } else { letter }).collect()
 }
@@ -72,7 +79,7 @@ fn other(value: &Value) -> String {
 }
 
 /// Puts a text into a fence that is longer than any in it.
-fn fenced(language: &str, text: &str) -> String {
+pub(in crate::ops) fn fenced(language: &str, text: &str) -> String {
     let (mut longest, mut length) = (2, 0);
     for letter in text.chars() {
         length = if letter == '`' { length + 1 } else { 0 };
