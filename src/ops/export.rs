@@ -8,7 +8,10 @@ use crate::id::Id;
 
 pub use html::html;
 pub use markdown::markdown;
-pub use training::{TrainingForm, TrainingOptions, training};
+pub use training::{
+    TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, training,
+    training_parquet, training_part,
+};
 
 /// How much of a session is exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,393 @@
+//! Parquet files, as little of the format as training data needs.
+//!
+//! ```text
+//! file   = "PAR1" group* footer u32(bytes of the footer) "PAR1"
+//! group  = chunk*                      one for each leaf of the columns, in order
+//! chunk  = header page                 one data page, compressed with zstd
+//! page   = levels levels values        how deep it repeats, how deep it is there; plain
+//! levels = u32(bytes) run*             left out where nothing can repeat
+//! ```
+//!
+//! A column is a text, a truth, a list, or fields; everything may be missing. A leaf has a value
+//! for each place where its text or truth could be: the levels say which lists began anew before
+//! it, and how much of the way down to it is there. Rows are held until they have [`GROUP_BYTES`]
+//! and are then written as a group, so memory is bounded by that and the largest row.
+//!
+//! Not here: dictionaries, statistics, indexes, reading.
+
+mod thrift;
+
+use std::io::{self, Write};
+
+use crate::codec::Value;
+use crate::ops::export::training::row::{Cell, Sink};
+
+use thrift::Record;
+
+const MAGIC: &[u8; 4] = b"PAR1";
+const CREATED_BY: &str = "sapwood";
+
+/// From how many bytes on rows are written as a group.
+const GROUP_BYTES: usize = 16 << 20;
+const ZSTD_LEVEL: i32 = 3;
+
+// Numbers of the format.
+const TYPE_BOOLEAN: i64 = 0;
+const TYPE_BYTE_ARRAY: i64 = 6;
+const OPTIONAL: i64 = 1;
+const REPEATED: i64 = 2;
+const CONVERTED_UTF8: i64 = 0;
+const CONVERTED_LIST: i64 = 3;
+const LOGICAL_STRING: i16 = 1;
+const LOGICAL_LIST: i16 = 3;
+const ENCODING_PLAIN: i64 = 0;
+const ENCODING_RLE: i64 = 3;
+const CODEC_ZSTD: i64 = 6;
+const PAGE_DATA: i64 = 0;
+
+/// What a column, or a part of it, is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Yes or no.
+    Truth,
+    /// A string.
+    Text,
+    /// Any number of one kind.
+    List(Box<Kind>),
+    /// Named parts.
+    Fields(Vec<(&'static str, Kind)>),
+}
+
+impl Kind {
+    /// A list of this.
+    pub(super) fn list(item: Kind) -> Kind {
+        Kind::List(Box::new(item))
+    }
+
+    /// Counts the texts and truths that it is made of.
+    fn leaves(&self) -> usize {
+        match self {
+            Kind::Truth | Kind::Text => 1,
+            Kind::List(item) => item.leaves(),
+            Kind::Fields(fields) => fields.iter().map(|(_, kind)| kind.leaves()).sum(),
+        }
+    }
+}
+
+/// Writes a file.
+pub(super) struct Writer<'a> {
+    out: &'a mut dyn Write,
+    offset: u64,
+    columns: Vec<(&'static str, Kind)>,
+    leaves: Vec<Leaf>,
+    /// Rows that are held.
+    held: u64,
+    rows: u64,
+    groups: Vec<Record>,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins a file.
+    pub(super) fn new(
+        out: &'a mut dyn Write,
+        columns: Vec<(&'static str, Kind)>,
+    ) -> io::Result<Writer<'a>> {
+        let mut leaves = Vec::new();
+        for (name, kind) in &columns {
+            Leaf::collect(kind, Leaf::at(vec![name]), &mut leaves);
+        }
+        let mut writer =
+            Writer { out, offset: 0, columns, leaves, held: 0, rows: 0, groups: Vec::new() };
+        writer.put(MAGIC)?;
+        Ok(writer)
+    }
+
+    /// Writes what is held, and the footer.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.write_group()?;
+        let mut schema = vec![Record::new().text(4, "schema").int32(5, self.columns.len() as i64)];
+        for (name, kind) in &self.columns {
+            describe(name, kind, &mut schema);
+        }
+        let footer = Record::new()
+            .int32(1, 1)
+            .records(2, schema)
+            .int64(3, self.rows as i64)
+            .records(4, std::mem::take(&mut self.groups))
+            .text(6, CREATED_BY)
+            .finish();
+        self.put(&footer)?;
+        self.put(&size(footer.len())?.to_le_bytes())?;
+        self.put(MAGIC)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.offset += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// Writes the rows that are held.
+    fn write_group(&mut self) -> io::Result<()> {
+        if self.held == 0 {
+            return Ok(());
+        }
+        let mut chunks = Vec::new();
+        let mut group_bytes = 0;
+        for mut leaf in std::mem::take(&mut self.leaves) {
+            let offset = self.offset as i64;
+            let page = leaf.page()?;
+            let packed = zstd::bulk::compress(&page, ZSTD_LEVEL)?;
+            let counts = Record::new()
+                .int32(1, leaf.count() as i64)
+                .int32(2, ENCODING_PLAIN)
+                .int32(3, ENCODING_RLE)
+                .int32(4, ENCODING_RLE);
+            let header = Record::new()
+                .int32(1, PAGE_DATA)
+                .int32(2, size(page.len())?.into())
+                .int32(3, size(packed.len())?.into())
+                .record(5, counts)
+                .finish();
+            let plain_bytes = (header.len() + page.len()) as i64;
+            let about = Record::new()
+                .int32(1, leaf.type_number())
+                .int32s(2, &[ENCODING_PLAIN, ENCODING_RLE])
+                .texts(3, &leaf.path)
+                .int32(4, CODEC_ZSTD)
+                .int64(5, leaf.count() as i64)
+                .int64(6, plain_bytes)
+                .int64(7, (header.len() + packed.len()) as i64)
+                .int64(9, offset);
+            chunks.push(Record::new().int64(2, offset).record(3, about));
+            group_bytes += plain_bytes;
+            self.put(&header)?;
+            self.put(&packed)?;
+            leaf.clear();
+            self.leaves.push(leaf);
+        }
+        let group = Record::new().records(1, chunks).int64(2, group_bytes);
+        self.groups.push(group.int64(3, self.held as i64));
+        self.rows += self.held;
+        self.held = 0;
+        Ok(())
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn row(&mut self, cells: &[(&'static str, Cell<'_>)]) -> io::Result<()> {
+        let mut leaves = &mut self.leaves[..];
+        for (name, kind) in &self.columns {
+            let (own, others) = leaves.split_at_mut(kind.leaves());
+            match cells.iter().find(|(cell, _)| cell == name) {
+                Some((_, Cell::Truth(truth))) => {
+                    shred(kind, Some(&Value::Bool(*truth)), Level::default(), own);
+                }
+                Some((_, Cell::List(items))) => {
+                    shred_list(kind, items, Level::default(), own);
+                }
+                None => shred(kind, None, Level::default(), own),
+            }
+            leaves = others;
+        }
+        self.held += 1;
+        match self.leaves.iter().map(|leaf| leaf.bytes()).sum::<usize>() >= GROUP_BYTES {
+            true => self.write_group(),
+            false => Ok(()),
+        }
+    }
+}
+
+/// How deep a value repeats, and how deep it is there.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    repeats: u8,
+    is_there: u8,
+    /// How many lists it is in.
+    lists: u8,
+}
+
+/// Takes a value apart into its leaves.
+fn shred(kind: &Kind, value: Option<&Value>, level: Level, leaves: &mut [Leaf]) {
+    let below = Level { is_there: level.is_there + 1, ..level };
+    match (kind, value) {
+        (Kind::Truth, Some(Value::Bool(truth))) => leaves[0].add_truth(*truth, below),
+        (Kind::Text, Some(Value::Text(text))) => leaves[0].add_text(text, below),
+        (Kind::List(_), Some(Value::List(items))) => shred_list(kind, items, level, leaves),
+        (Kind::Fields(fields), Some(value @ Value::Map(_))) => {
+            let mut leaves = leaves;
+            for (name, kind) in fields {
+                let (own, others) = leaves.split_at_mut(kind.leaves());
+                shred(kind, value.get(name), below, own);
+                leaves = others;
+            }
+        }
+        _ => leaves.iter_mut().for_each(|leaf| leaf.add_level(level)),
+    }
+}
+
+/// Takes a list apart. An empty one is there, and nothing in it.
+fn shred_list(kind: &Kind, items: &[Value], level: Level, leaves: &mut [Leaf]) {
+    let Kind::List(item_kind) = kind else {
+        return shred(kind, None, level, leaves);
+    };
+    if items.is_empty() {
+        let empty = Level { is_there: level.is_there + 1, ..level };
+        leaves.iter_mut().for_each(|leaf| leaf.add_level(empty));
+    }
+    let lists = level.lists + 1;
+    for (number, item) in items.iter().enumerate() {
+        let repeats = if number == 0 { level.repeats } else { lists };
+        let level = Level { repeats, is_there: level.is_there + 2, lists };
+        shred(item_kind, Some(item), level, leaves);
+    }
+}
+
+/// Describes a column to readers: it, then what it is made of.
+fn describe(name: &str, kind: &Kind, schema: &mut Vec<Record>) {
+    let logical = |number| Record::new().record(number, Record::new());
+    match kind {
+        Kind::Truth => {
+            let leaf = Record::new().int32(1, TYPE_BOOLEAN).int32(3, OPTIONAL);
+            schema.push(leaf.text(4, name));
+        }
+        Kind::Text => {
+            let leaf = Record::new().int32(1, TYPE_BYTE_ARRAY).int32(3, OPTIONAL);
+            let leaf = leaf.text(4, name).int32(6, CONVERTED_UTF8);
+            schema.push(leaf.record(10, logical(LOGICAL_STRING)));
+        }
+        Kind::List(item) => {
+            let list = Record::new().int32(3, OPTIONAL).text(4, name).int32(5, 1);
+            let list = list.int32(6, CONVERTED_LIST).record(10, logical(LOGICAL_LIST));
+            schema.push(list);
+            schema.push(Record::new().int32(3, REPEATED).text(4, "list").int32(5, 1));
+            describe("element", item, schema);
+        }
+        Kind::Fields(fields) => {
+            let group = Record::new().int32(3, OPTIONAL).text(4, name);
+            schema.push(group.int32(5, fields.len() as i64));
+            fields.iter().for_each(|(name, kind)| describe(name, kind, schema));
+        }
+    }
+}
+
+/// What is held of a leaf.
+struct Leaf {
+    /// Its name, and the names of what it is in.
+    path: Vec<&'static str>,
+    is_text: bool,
+    /// The deepest levels.
+    repeats_max: u8,
+    is_there_max: u8,
+    repeats: Vec<u8>,
+    is_there: Vec<u8>,
+    /// Texts with their lengths, or a byte for each truth.
+    values: Vec<u8>,
+}
+
+impl Leaf {
+    fn at(path: Vec<&'static str>) -> Leaf {
+        Leaf {
+            path,
+            is_text: false,
+            repeats_max: 0,
+            is_there_max: 0,
+            repeats: Vec::new(),
+            is_there: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds the leaves of a kind at the place of `above`.
+    fn collect(kind: &Kind, above: Leaf, leaves: &mut Vec<Leaf>) {
+        let below = |names: &[&'static str], repeats: u8, is_there: u8| Leaf {
+            repeats_max: above.repeats_max + repeats,
+            is_there_max: above.is_there_max + is_there,
+            ..Leaf::at([&above.path[..], names].concat())
+        };
+        match kind {
+            Kind::Truth | Kind::Text => {
+                leaves.push(Leaf { is_text: *kind == Kind::Text, ..below(&[], 0, 1) });
+            }
+            Kind::List(item) => Leaf::collect(item, below(&["list", "element"], 1, 2), leaves),
+            Kind::Fields(fields) => {
+                for (name, kind) in fields {
+                    Leaf::collect(kind, below(&[name], 0, 1), leaves);
+                }
+            }
+        }
+    }
+
+    fn add_level(&mut self, level: Level) {
+        self.repeats.push(level.repeats);
+        self.is_there.push(level.is_there);
+    }
+
+    fn add_text(&mut self, text: &str, level: Level) {
+        self.add_level(level);
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        self.values.extend_from_slice(&length.to_le_bytes());
+        self.values.extend_from_slice(text.as_bytes());
+    }
+
+    fn add_truth(&mut self, truth: bool, level: Level) {
+        self.add_level(level);
+        self.values.push(truth.into());
+    }
+
+    fn count(&self) -> usize {
+        self.is_there.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.len() + self.repeats.len() + self.is_there.len()
+    }
+
+    fn type_number(&self) -> i64 {
+        if self.is_text { TYPE_BYTE_ARRAY } else { TYPE_BOOLEAN }
+    }
+
+    /// Gives what is held as a page.
+    fn page(&self) -> io::Result<Vec<u8>> {
+        let mut page = Vec::with_capacity(self.bytes());
+        for (levels, max) in
+            [(&self.repeats, self.repeats_max), (&self.is_there, self.is_there_max)]
+        {
+            if max > 0 {
+                let runs = runs(levels);
+                page.extend_from_slice(&size(runs.len())?.to_le_bytes());
+                page.extend_from_slice(&runs);
+            }
+        }
+        match self.is_text {
+            true => page.extend_from_slice(&self.values),
+            // Eight truths to a byte, the first the lowest.
+            false => page.extend(
+                self.values
+                    .chunks(8)
+                    .map(|eight| eight.iter().rev().fold(0, |byte, truth| byte << 1 | truth)),
+            ),
+        }
+        Ok(page)
+    }
+
+    fn clear(&mut self) {
+        self.repeats.clear();
+        self.is_there.clear();
+        self.values.clear();
+    }
+}
+
+/// Writes levels as runs: twice how many, then which. Levels are small, so each is a byte.
+fn runs(levels: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for run in levels.chunk_by(|one, other| one == other) {
+        thrift::varint(2 * run.len() as u64, &mut out);
+        out.push(run[0]);
+    }
+    out
+}
+
+/// Gives a size as the format has it.
+fn size(bytes: usize) -> io::Result<i32> {
+    i32::try_from(bytes).map_err(|_| io::Error::other("a group of rows has more than 2 GiB"))
+}
