@@ -1,7 +1,5 @@
 //! Messages as rows hold them: OpenAI's, of the roles that are wanted.
 
-use std::borrow::Cow;
-
 use crate::codec::Value;
 use crate::ops::context::{Content, Role, openai_messages};
 use crate::ops::export::training::{TrainingForm, TrainingOptions};
@@ -13,7 +11,14 @@ pub(super) fn placed(messages: &[Shown], options: &TrainingOptions) -> Vec<(usiz
         true => Content::Parts,
         false => Content::Text,
     };
-    openai_messages(&wanted(messages, options), &options.roles, options.thinking, content)
+    let write =
+        |messages: &[Shown]| openai_messages(messages, &options.roles, options.thinking, content);
+    if options.filter.roles.is_empty() {
+        return write(messages);
+    }
+    let (places, messages): (Vec<usize>, Vec<Shown>) =
+        wanted(messages, options).into_iter().unzip();
+    write(&messages).into_iter().map(|(place, message)| (places[place], message)).collect()
 }
 
 /// Writes messages.
@@ -47,22 +52,22 @@ pub(super) fn role(message: &Value) -> &str {
     message.get("role").and_then(Value::as_text).unwrap_or_default()
 }
 
-/// Empties messages of other roles than those that are wanted; where tools are not, also of calls.
-/// The places stay.
-fn wanted<'a>(messages: &'a [Shown], options: &TrainingOptions) -> Cow<'a, [Shown]> {
-    let wanted = &options.filter.roles;
-    if wanted.is_empty() {
-        return Cow::Borrowed(messages);
-    }
-    let is_wanted = |role: &str| wanted.iter().any(|wanted| wanted == role);
-    let mut messages = messages.to_vec();
-    for Shown { message, .. } in &mut messages {
-        let known = options.roles.read(&message.role).0.name();
-        let is_kept = known == "assistant" || is_wanted(&message.role) || is_wanted(known);
-        message.blocks.retain(|block| match block {
+/// Takes the messages of the roles that are wanted, with their places; where tools are not, without
+/// calls.
+fn wanted(messages: &[Shown], options: &TrainingOptions) -> Vec<(usize, Shown)> {
+    let is_wanted = |role: &str| options.filter.roles.iter().any(|wanted| wanted == role);
+    let mut kept = Vec::new();
+    for (place, shown) in messages.iter().enumerate() {
+        let known = options.roles.read(&shown.message.role).0.name();
+        let is_kept = known == "assistant" || is_wanted(&shown.message.role) || is_wanted(known);
+        let mut shown = shown.clone();
+        shown.message.blocks.retain(|block| match block {
             Block::Call(_) | Block::Result(_) => is_wanted("tool"),
             _ => is_kept,
         });
+        if !shown.message.blocks.is_empty() {
+            kept.push((place, shown));
+        }
     }
-    Cow::Owned(messages)
+    kept
 }

@@ -391,3 +391,82 @@ fn runs(levels: &[u8]) -> Vec<u8> {
 fn size(bytes: usize) -> io::Result<i32> {
     i32::try_from(bytes).map_err(|_| io::Error::other("a group of rows has more than 2 GiB"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::json;
+
+    fn columns() -> Vec<(&'static str, Kind)> {
+        let call = Kind::Fields(vec![("name", Kind::Text)]);
+        let fields = vec![("role", Kind::Text), ("calls", Kind::list(call))];
+        vec![("said", Kind::list(Kind::Fields(fields))), ("label", Kind::Truth)]
+    }
+
+    fn add(writer: &mut Writer<'_>, said: &str, label: bool) {
+        let said = json::parse(said.as_bytes()).unwrap();
+        let cells = [("said", Cell::List(said.as_list().unwrap())), ("label", Cell::Truth(label))];
+        writer.row(&cells).unwrap();
+    }
+
+    #[test]
+    fn levels_say_what_is_there_and_what_begins_anew() {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, columns()).unwrap();
+        add(
+            &mut writer,
+            r#"[{"role":"a","calls":[{"name":"x"},{"name":"y"}]},{"role":"b"}]"#,
+            true,
+        );
+        add(&mut writer, "[]", false);
+        add(&mut writer, r#"[{"role":null,"calls":[]},{"calls":[{},{"name":"z"}]}]"#, true);
+        let [role, name, label] = &writer.leaves[..] else {
+            panic!("three leaves");
+        };
+        assert_eq!(name.path, ["said", "list", "element", "calls", "list", "element", "name"]);
+        // How many there are at the most: said, list, role; said, list, element, calls, list, ….
+        assert_eq!((role.repeats_max, role.is_there_max), (1, 4));
+        assert_eq!((name.repeats_max, name.is_there_max), (2, 7));
+        assert_eq!(role.repeats, [0, 1, 0, 0, 1]);
+        assert_eq!(role.is_there, [4, 4, 1, 3, 3]);
+        assert_eq!(name.repeats, [0, 2, 1, 0, 0, 1, 2]);
+        assert_eq!(name.is_there, [7, 7, 3, 1, 4, 6, 7]);
+        assert_eq!(name.values, b"\x01\0\0\0x\x01\0\0\0y\x01\0\0\0z");
+        // Nothing of a label repeats; three are there; the first and the last are true.
+        assert_eq!(label.page().unwrap(), b"\x02\0\0\0\x06\x01\x05");
+    }
+
+    #[test]
+    fn rows_are_written_in_groups() {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, columns()).unwrap();
+        let long = format!(r#"[{{"role":"{}"}}]"#, "x".repeat(GROUP_BYTES / 2));
+        for _ in 0..5 {
+            add(&mut writer, &long, true);
+        }
+        assert_eq!((writer.groups.len(), writer.rows, writer.held), (2, 4, 1));
+        writer.finish().unwrap();
+        let (rest, magic) = out.split_last_chunk::<4>().unwrap();
+        let (rest, length) = rest.split_last_chunk::<4>().unwrap();
+        let footer = &rest[rest.len() - u32::from_le_bytes(*length) as usize..];
+        assert_eq!((&out[..4], magic), (&MAGIC[..], MAGIC));
+        // Version 1, then a list of eight records: the root, and what the columns are made of.
+        assert_eq!(footer[..3], [0x15, 0x02, 0x19]);
+        assert!(footer.ends_with(b"sapwood\0"));
+    }
+
+    #[test]
+    fn a_file_may_have_no_rows() {
+        let mut out = Vec::new();
+        Writer::new(&mut out, columns()).unwrap().finish().unwrap();
+        assert!(out.starts_with(MAGIC) && out.ends_with(MAGIC));
+    }
+
+    #[test]
+    fn truths_are_packed_from_the_lowest_bit() {
+        let mut leaf = Leaf { is_there_max: 1, ..Leaf::at(vec!["label"]) };
+        let there = Level { is_there: 1, ..Level::default() };
+        (0..9).for_each(|number| leaf.add_truth(number % 3 == 0, there));
+        assert_eq!(leaf.page().unwrap(), [2, 0, 0, 0, 18, 1, 0b0100_1001, 0]);
+    }
+}

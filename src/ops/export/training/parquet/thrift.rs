@@ -101,3 +101,19 @@ fn list(length: usize, kind: u8, out: &mut Vec<u8>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_written_as_steps_and_types() {
+        let inner = Record::new().int64(9, -1);
+        let record = Record::new().int32(1, 150).text(3, "ab").record(5, inner).int32s(6, &[0, 3]);
+        let expected =
+            [0x15, 0xac, 0x02, 0x28, 2, b'a', b'b', 0x2c, 0x96, 0x01, 0, 0x19, 0x25, 0, 6, 0];
+        assert_eq!(record.finish(), expected);
+        let long = Record::new().texts(1, &["x"; 15]).finish();
+        assert_eq!(long[..4], [0x19, 0xf8, 15, 1]);
+    }
+}
