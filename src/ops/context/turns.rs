@@ -26,15 +26,20 @@ pub(super) fn turns(messages: &[Shown], roles: &RoleMap, thinking: bool) -> Vec<
     while place < left.len() {
         let (role, mut blocks) = (left[place].0, std::mem::take(&mut left[place].1));
         place += 1;
-        while role == Role::Assistant && left.get(place).is_some_and(|next| next.0 == role) {
-            blocks.append(&mut left[place].1);
+        let mut last = place - 1;
+        // Between what the model says, a place is empty if its results were taken already.
+        while role == Role::Assistant
+            && let Some((next, said)) = left.get_mut(place)
+            && (*next == role || said.is_empty())
+        {
+            last = if *next == role { place } else { last };
+            blocks.append(said);
             place += 1;
         }
         if blocks.is_empty() {
             continue;
         }
         let answers = answers(&blocks, &mut left[place..]);
-        let last = place - 1;
         turns.push(Turn { role, blocks, answers: Vec::new(), place: last });
         if !answers.is_empty() {
             turns.push(Turn { role: Role::User, blocks: Vec::new(), answers, place: last });

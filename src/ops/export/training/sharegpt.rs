@@ -3,6 +3,8 @@
 //! Readers of this form want the two sides strictly in turn, and calls as JSON and nothing else.
 //! So what comes from people in a row is one text, calls that were made together come one after
 //! the other, each with its result, and words beside a call are left out: `openai-jsonl` has them.
+//! Where somebody interrupts the model right behind a result, both stay as they are: nothing is put
+//! into the model's mouth, and strict readers pass over the conversation.
 
 use crate::codec::{Value, json};
 use crate::ops::export::training::messages::role;

@@ -125,6 +125,17 @@ fn a_conversation_ends_with_the_model_and_has_results_behind_calls() {
 }
 
 #[test]
+fn a_late_result_parts_no_turn() {
+    let desk = told(&TOOLS[..4]);
+    for line in [TOOLS[5], TOOLS[4], r#"{"role":"assistant","content":"really"}"#] {
+        desk.put("main", line);
+    }
+    let expected = ["s:Be brief. u:list a:looking t:one t:two a:done\nreally"];
+    assert_eq!(words(&desk, &of(TrainingForm::Openai)), expected);
+    assert_eq!(lines(&desk, &of(TrainingForm::Sft)).len(), 2);
+}
+
+#[test]
 fn sharegpt_takes_turns() {
     let desk = told(&TOOLS);
     desk.say("main", "and more");
