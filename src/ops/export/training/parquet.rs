@@ -15,6 +15,7 @@
 //!
 //! Not here: dictionaries, statistics, indexes, reading.
 
+mod leaf;
 mod thrift;
 
 use std::io::{self, Write};
@@ -22,6 +23,7 @@ use std::io::{self, Write};
 use crate::codec::Value;
 use crate::ops::export::training::row::{Cell, Sink};
 
+use leaf::{Leaf, Level, TYPE_BOOLEAN, TYPE_BYTE_ARRAY, size};
 use thrift::Record;
 
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -32,8 +34,6 @@ const GROUP_BYTES: usize = 16 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
 // Numbers of the format.
-const TYPE_BOOLEAN: i64 = 0;
-const TYPE_BYTE_ARRAY: i64 = 6;
 const OPTIONAL: i64 = 1;
 const REPEATED: i64 = 2;
 const CONVERTED_UTF8: i64 = 0;
@@ -197,15 +197,6 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// How deep a value repeats, and how deep it is there.
-#[derive(Clone, Copy, Default)]
-struct Level {
-    repeats: u8,
-    is_there: u8,
-    /// How many lists it is in.
-    lists: u8,
-}
-
 /// Takes a value apart into its leaves.
 fn shred(kind: &Kind, value: Option<&Value>, level: Level, leaves: &mut [Leaf]) {
     let below = Level { is_there: level.is_there + 1, ..level };
@@ -268,128 +259,6 @@ fn describe(name: &str, kind: &Kind, schema: &mut Vec<Record>) {
             fields.iter().for_each(|(name, kind)| describe(name, kind, schema));
         }
     }
-}
-
-/// What is held of a leaf.
-struct Leaf {
-    /// Its name, and the names of what it is in.
-    path: Vec<&'static str>,
-    is_text: bool,
-    /// The deepest levels.
-    repeats_max: u8,
-    is_there_max: u8,
-    repeats: Vec<u8>,
-    is_there: Vec<u8>,
-    /// Texts with their lengths, or a byte for each truth.
-    values: Vec<u8>,
-}
-
-impl Leaf {
-    fn at(path: Vec<&'static str>) -> Leaf {
-        Leaf {
-            path,
-            is_text: false,
-            repeats_max: 0,
-            is_there_max: 0,
-            repeats: Vec::new(),
-            is_there: Vec::new(),
-            values: Vec::new(),
-        }
-    }
-
-    /// Adds the leaves of a kind at the place of `above`.
-    fn collect(kind: &Kind, above: Leaf, leaves: &mut Vec<Leaf>) {
-        let below = |names: &[&'static str], repeats: u8, is_there: u8| Leaf {
-            repeats_max: above.repeats_max + repeats,
-            is_there_max: above.is_there_max + is_there,
-            ..Leaf::at([&above.path[..], names].concat())
-        };
-        match kind {
-            Kind::Truth | Kind::Text => {
-                leaves.push(Leaf { is_text: *kind == Kind::Text, ..below(&[], 0, 1) });
-            }
-            Kind::List(item) => Leaf::collect(item, below(&["list", "element"], 1, 2), leaves),
-            Kind::Fields(fields) => {
-                for (name, kind) in fields {
-                    Leaf::collect(kind, below(&[name], 0, 1), leaves);
-                }
-            }
-        }
-    }
-
-    fn add_level(&mut self, level: Level) {
-        self.repeats.push(level.repeats);
-        self.is_there.push(level.is_there);
-    }
-
-    fn add_text(&mut self, text: &str, level: Level) {
-        self.add_level(level);
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        self.values.extend_from_slice(&length.to_le_bytes());
-        self.values.extend_from_slice(text.as_bytes());
-    }
-
-    fn add_truth(&mut self, truth: bool, level: Level) {
-        self.add_level(level);
-        self.values.push(truth.into());
-    }
-
-    fn count(&self) -> usize {
-        self.is_there.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.values.len() + self.repeats.len() + self.is_there.len()
-    }
-
-    fn type_number(&self) -> i64 {
-        if self.is_text { TYPE_BYTE_ARRAY } else { TYPE_BOOLEAN }
-    }
-
-    /// Gives what is held as a page.
-    fn page(&self) -> io::Result<Vec<u8>> {
-        let mut page = Vec::with_capacity(self.bytes());
-        for (levels, max) in
-            [(&self.repeats, self.repeats_max), (&self.is_there, self.is_there_max)]
-        {
-            if max > 0 {
-                let runs = runs(levels);
-                page.extend_from_slice(&size(runs.len())?.to_le_bytes());
-                page.extend_from_slice(&runs);
-            }
-        }
-        match self.is_text {
-            true => page.extend_from_slice(&self.values),
-            // Eight truths to a byte, the first the lowest.
-            false => page.extend(
-                self.values
-                    .chunks(8)
-                    .map(|eight| eight.iter().rev().fold(0, |byte, truth| byte << 1 | truth)),
-            ),
-        }
-        Ok(page)
-    }
-
-    fn clear(&mut self) {
-        self.repeats.clear();
-        self.is_there.clear();
-        self.values.clear();
-    }
-}
-
-/// Writes levels as runs: twice how many, then which. Levels are small, so each is a byte.
-fn runs(levels: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for run in levels.chunk_by(|one, other| one == other) {
-        thrift::varint(2 * run.len() as u64, &mut out);
-        out.push(run[0]);
-    }
-    out
-}
-
-/// Gives a size as the format has it.
-fn size(bytes: usize) -> io::Result<i32> {
-    i32::try_from(bytes).map_err(|_| io::Error::other("a group of rows has more than 2 GiB"))
 }
 
 #[cfg(test)]
@@ -460,13 +329,5 @@ mod tests {
         let mut out = Vec::new();
         Writer::new(&mut out, columns()).unwrap().finish().unwrap();
         assert!(out.starts_with(MAGIC) && out.ends_with(MAGIC));
-    }
-
-    #[test]
-    fn truths_are_packed_from_the_lowest_bit() {
-        let mut leaf = Leaf { is_there_max: 1, ..Leaf::at(vec!["label"]) };
-        let there = Level { is_there: 1, ..Level::default() };
-        (0..9).for_each(|number| leaf.add_truth(number % 3 == 0, there));
-        assert_eq!(leaf.page().unwrap(), [2, 0, 0, 0, 18, 1, 0b0100_1001, 0]);
     }
 }
