@@ -69,7 +69,10 @@ pub use context::{
 pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
-pub use export::{Scope, TrainingForm, TrainingOptions, export, html, markdown, training};
+pub use export::{
+    Scope, TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, export,
+    html, markdown, training, training_parquet, training_part,
+};
 pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};
 pub use handoff::{HandoffOptions, HandoffOutcome, handoff};

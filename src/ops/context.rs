@@ -15,12 +15,14 @@ use crate::id::Id;
 use crate::memory::{self, Known};
 use crate::ops::{Target, memory_head};
 use crate::repo::{Place, resolve};
-use crate::session::{self, Context};
+use crate::session::{self, Block, Context};
 use crate::store::Snapshot;
+use turns::Turn;
 
 pub use json::messages_to_json;
 pub use markdown::messages_to_markdown;
 pub(super) use markdown::{SUMMARY_LABELS, fenced, heading, titled};
+pub(super) use openai::{Content, messages as openai_messages};
 pub use roles::{Role, RoleMap};
 
 /// Which context, and what goes into it.
@@ -92,6 +94,17 @@ impl ContextOutcome {
     /// Gives the context as a request of Anthropic's messages: `model`, `system`, `messages`.
     pub fn to_anthropic(&self) -> Value {
         anthropic::write(self)
+    }
+
+    /// Reads the context as turns. What is known is the first, if it was asked for.
+    fn turns(&self) -> Vec<Turn> {
+        let mut turns = turns::turns(&self.context.messages, &self.roles, false);
+        if let Some(known) = self.known() {
+            let blocks = vec![Block::Text(format!("What is known so far:\n{known}"))];
+            let first = Turn { role: Role::System, blocks, answers: Vec::new(), place: 0 };
+            turns.insert(0, first);
+        }
+        turns
     }
 
     /// Lists what is known, a line for each fact; nothing if it was not asked for.

@@ -19,7 +19,10 @@ use crate::repo::Repo;
 
 pub use html::html;
 pub use markdown::markdown;
-pub use training::{TrainingForm, TrainingOptions, training};
+pub use training::{
+    TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, training,
+    training_parquet, training_part,
+};
 
 /// Writes the file that a session was imported from.
 pub fn export(repo: &Repo, session: &str, out: &mut dyn Write) -> Result<()> {

@@ -54,6 +54,14 @@ fn back(snapshot: &dyn Snapshot, from: Id, steps: u64) -> Result<Id> {
     path.last().copied().ok_or(Error::ObjectMissing { id: from })
 }
 
+/// Says whether an entry is on the path of another, or the same.
+pub(super) fn is_on_path(snapshot: &dyn Snapshot, entry: Id, end: Id) -> Result<bool> {
+    match depth(snapshot, end)?.checked_sub(depth(snapshot, entry)?) {
+        Some(steps) => Ok(back(snapshot, end, steps)? == entry),
+        None => Ok(false),
+    }
+}
+
 /// Counts the first parents before an entry.
 pub(super) fn depth(snapshot: &dyn Snapshot, id: Id) -> Result<u64> {
     Ok(snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?.depth)

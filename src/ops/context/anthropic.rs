@@ -2,7 +2,6 @@
 
 use crate::codec::Value;
 use crate::ops::context::json::block;
-use crate::ops::context::turns::turns;
 use crate::ops::context::{ContextOutcome, Role};
 use crate::session::Block;
 
@@ -10,7 +9,7 @@ use crate::session::Block;
 pub(super) fn write(outcome: &ContextOutcome) -> Value {
     let mut system: Vec<String> = Vec::new();
     let mut messages: Vec<(Role, Vec<Value>)> = Vec::new();
-    for turn in turns(outcome) {
+    for turn in outcome.turns() {
         let answers = turn.answers.into_iter().map(Block::Result);
         let blocks: Vec<Block> = answers.chain(turn.blocks).collect();
         if turn.role == Role::System {

@@ -57,7 +57,7 @@ impl RoleMap {
     }
 
     /// Gives what a role stands for, and whether its name must be told.
-    pub(super) fn read(&self, role: &str) -> (Role, bool) {
+    pub(in crate::ops) fn read(&self, role: &str) -> (Role, bool) {
         if let Some(role) = self.mapped(role) {
             return (role, false);
         }

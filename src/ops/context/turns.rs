@@ -2,7 +2,7 @@
 //!
 //! Models want it so: whatever was said between a call and its result comes after the result.
 
-use crate::ops::context::{ContextOutcome, Role};
+use crate::ops::context::{Role, RoleMap};
 use crate::session::{Answer, Block, Shown};
 
 /// One turn.
@@ -13,32 +13,36 @@ pub(super) struct Turn {
     pub(super) blocks: Vec<Block>,
     /// Results of the calls of the turn before.
     pub(super) answers: Vec<Answer>,
+    /// The place of the last message that it is made of; of answers, of the one that calls.
+    pub(super) place: usize,
 }
 
-/// Reads a context as turns. What is known is the first, if it was asked for.
-pub(super) fn turns(outcome: &ContextOutcome) -> Vec<Turn> {
+/// Reads messages as turns. What was thought stays private unless it is asked for.
+pub(super) fn turns(messages: &[Shown], roles: &RoleMap, thinking: bool) -> Vec<Turn> {
     let mut turns = Vec::new();
-    if let Some(known) = outcome.known() {
-        let blocks = vec![Block::Text(format!("What is known so far:\n{known}"))];
-        turns.push(Turn { role: Role::System, blocks, answers: Vec::new() });
-    }
     let mut left: Vec<(Role, Vec<Block>)> =
-        outcome.context.messages.iter().map(|shown| said(outcome, shown)).collect();
+        messages.iter().map(|shown| said(shown, roles, thinking)).collect();
     let mut place = 0;
     while place < left.len() {
         let (role, mut blocks) = (left[place].0, std::mem::take(&mut left[place].1));
         place += 1;
-        while role == Role::Assistant && left.get(place).is_some_and(|next| next.0 == role) {
-            blocks.append(&mut left[place].1);
+        let mut last = place - 1;
+        // Between what the model says, a place is empty if its results were taken already.
+        while role == Role::Assistant
+            && let Some((next, said)) = left.get_mut(place)
+            && (*next == role || said.is_empty())
+        {
+            last = if *next == role { place } else { last };
+            blocks.append(said);
             place += 1;
         }
         if blocks.is_empty() {
             continue;
         }
         let answers = answers(&blocks, &mut left[place..]);
-        turns.push(Turn { role, blocks, answers: Vec::new() });
+        turns.push(Turn { role, blocks, answers: Vec::new(), place: last });
         if !answers.is_empty() {
-            turns.push(Turn { role: Role::User, blocks: Vec::new(), answers });
+            turns.push(Turn { role: Role::User, blocks: Vec::new(), answers, place: last });
         }
     }
     turns
@@ -72,13 +76,13 @@ fn answers(blocks: &[Block], later: &mut [(Role, Vec<Block>)]) -> Vec<Answer> {
     found
 }
 
-/// Gives who speaks and what is said, the name first where it must be told. Thinking stays private.
-fn said(outcome: &ContextOutcome, shown: &Shown) -> (Role, Vec<Block>) {
+/// Gives who speaks and what is said, the name first where it must be told.
+fn said(shown: &Shown, roles: &RoleMap, thinking: bool) -> (Role, Vec<Block>) {
     let name = &shown.message.role;
-    let (role, is_told) = outcome.roles.read(name);
+    let (role, is_told) = roles.read(name);
     let blocks = shown.message.blocks.iter().filter(|block| match block {
         Block::Text(text) => !text.trim().is_empty(),
-        Block::Thinking(_) => false,
+        Block::Thinking(_) => thinking,
         _ => true,
     });
     let mut blocks: Vec<Block> = blocks.cloned().collect();

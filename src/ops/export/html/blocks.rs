@@ -79,9 +79,17 @@ fn call(out: &mut String, call: &Call, answer: Option<&Answer>) {
     arguments(out, &call.arguments);
     if let Some(answer) = answer {
         out.push_str("<p class=\"label\">Result</p>\n");
-        code(out, "", &answer.text);
+        answered(out, answer);
     }
     out.push_str("</details>\n");
+}
+
+/// Writes what a tool answered.
+fn answered(out: &mut String, answer: &Answer) {
+    if !answer.text.is_empty() || answer.images.is_empty() {
+        code(out, "", &answer.text);
+    }
+    answer.images.iter().for_each(|shown| image(out, shown));
 }
 
 /// Writes a result whose call stands elsewhere, or nowhere.
@@ -96,7 +104,7 @@ fn result(out: &mut String, answer: &Answer) {
         escaped(answer.name.as_ref().unwrap_or(&answer.call)),
         escaped(&clipped(&answer.text))
     ));
-    code(out, "", &answer.text);
+    answered(out, answer);
     out.push_str("</details>\n");
 }
 
