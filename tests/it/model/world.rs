@@ -76,6 +76,8 @@ pub(super) struct Session {
     pub(super) cells: BTreeMap<String, Cell>,
     pub(super) tip: Option<usize>,
     pub(super) turns: Vec<Turn>,
+    /// The branches that were left by switches, in this order.
+    pub(super) left: Vec<String>,
     pub(super) parent: Option<(String, Option<usize>)>,
     pub(super) model: Option<String>,
 }
