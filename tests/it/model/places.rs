@@ -49,7 +49,7 @@ impl World {
 
     /// Adds a session that begins with the path to an entry.
     fn begin(&mut self, sid: &str, branch: &str, at: Option<usize>) -> usize {
-        let mut session = Session::new(sid, branch);
+        let mut session = Session::new(sid, branch, self.now);
         session.set(&format!("heads/{branch}"), at.map(Cell::Entry));
         session.tip = at;
         session.turns = self.path(at).into_iter().map(Turn::Said).collect();

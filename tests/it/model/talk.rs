@@ -22,7 +22,7 @@ impl World {
             None => {
                 let branch = at.branch.clone().unwrap_or_else(|| "main".to_owned());
                 let sid = at.session.as_deref().unwrap_or(sid);
-                self.sessions.push(Session::new(sid, &branch));
+                self.sessions.push(Session::new(sid, &branch, self.now));
                 (self.sessions.len() - 1, branch, false)
             }
         };
