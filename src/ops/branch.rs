@@ -13,6 +13,9 @@ use crate::session::{self, BranchRecord, Change, View};
 use crate::store::{Durability, Operation, Snapshot};
 use crate::walk;
 
+/// The event of a branch that got another name.
+pub(super) const BRANCH_RENAME: &str = "branch_rename";
+
 /// A branch to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchOptions {
@@ -145,7 +148,7 @@ pub fn rename_branch(
             change.use_branch(to)?;
         }
         let body = Value::map([("from", Value::from(from)), ("to", Value::from(to))]);
-        change.noted("branch_rename", body)?;
+        change.noted(BRANCH_RENAME, body)?;
         change.finish(Some(operation.clone()))
     })?;
     Ok(end)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
-use crate::store::{Expected, RefName, RefUpdate, RefValue, Snapshot};
+use crate::store::{Expected, OperationRecord, RefName, RefUpdate, RefValue, Snapshot};
 
 /// Where the refs of removed sessions stand.
 pub(super) const DELETED: &str = "deleted";
@@ -47,6 +47,21 @@ pub(super) fn parts(name: &RefName) -> Option<(&str, &str)> {
         name.as_str().strip_prefix(DELETED)?.strip_prefix('/')?.split_once('/')?;
     let (_, rest) = rest.split_once('/')?;
     Some((session, rest))
+}
+
+/// Gives the place of a session before an operation, of which `place` is where it was after it;
+/// `None` if the operation made the session.
+pub(super) fn place_before(record: &OperationRecord, session: &str, place: &str) -> Option<String> {
+    let is_meta = |name: &RefName| parts(name) == Some((session, "meta"));
+    let mut metas = record.moves.iter().filter(|moved| is_meta(&moved.name));
+    let came = metas.clone().any(|moved| {
+        below(&moved.name, place) == Some("meta") && moved.old.is_none() && moved.new.is_some()
+    });
+    if !came {
+        return Some(place.to_owned());
+    }
+    let left = metas.find(|moved| moved.new.is_none())?;
+    left.name.as_str().strip_suffix("/meta").map(str::to_owned)
 }
 
 /// Gives a ref's value after the refs of one place went to another.

@@ -8,11 +8,11 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::Fact;
-use crate::ops::branch::{self, BranchOptions};
-use crate::ops::{Target, origin};
-use crate::repo::{Place, Repo};
+use crate::ops::branch::{self, BRANCH_RENAME, BranchOptions};
+use crate::ops::{Direction, Target, origin, removed};
+use crate::repo::{Place, Repo, read_event};
 use crate::session::{self, BranchRecord, Change, FIRST_BRANCH, View};
-use crate::store::{Durability, Operation, RefValue, Snapshot};
+use crate::store::{Durability, Operation, OperationRecord, RefValue, Snapshot};
 
 /// The branch for a place before the first entry.
 const ROOT_BRANCH: &str = "root";
@@ -155,23 +155,32 @@ fn find(view: &View<'_>, goal: &Goal) -> Result<Found> {
 
 /// Finds the branch that was active before the last switch and is still there.
 ///
-/// Looks at operations: a transcript may have an event for every message, and they are few.
+/// Looks at operations: a transcript may have an event for every message, and they are few. A
+/// session of the same id that was there before, and is removed, does not count.
 fn previous(view: &View<'_>) -> Result<String> {
     let active = view.active()?;
     let head = view.name("HEAD")?;
+    let home = removed::home(view.id());
+    // Where the session's refs stood at the time of the operation that is looked at.
+    let mut place = home.clone();
     let mut found = None;
     view.snapshot.operations(&mut |record| {
-        for moved in record.moves.iter().filter(|moved| moved.name == head) {
-            let Some(RefValue::Symbolic(old)) = &moved.old else {
+        for moved in record.moves.iter().filter(|moved| place == home && moved.name == head) {
+            let (Some(RefValue::Symbolic(old)), Some(_)) = (&moved.old, &moved.new) else {
                 continue;
             };
             let branch = old.session().and_then(|(_, rest)| rest.strip_prefix("heads/"));
             if let Some(branch) = branch.filter(|branch| Some(*branch) != active.as_deref())
                 && view.branch(branch)?.is_some()
+                && is_switch(view, record)?
             {
                 found = Some(branch.to_owned());
                 return Ok(ControlFlow::Break(()));
             }
+        }
+        match removed::place_before(record, view.id(), &place) {
+            Some(before) => place = before,
+            None => return Ok(ControlFlow::Break(())),
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -179,6 +188,19 @@ fn previous(view: &View<'_>) -> Result<String> {
         why: "there is no branch to go back to".to_owned(),
         hint: "'sapwood branch' lists the branches there are",
     })
+}
+
+/// Says whether somebody went to another branch by an operation that moved HEAD: not so where the
+/// branch got another name, or where something was undone or redone.
+fn is_switch(view: &View<'_>, record: &OperationRecord) -> Result<bool> {
+    let events = view.name("events")?;
+    let last = record.moves.iter().find(|moved| moved.name == events);
+    let Some(RefValue::Id(last)) = last.and_then(|moved| moved.new.as_ref()) else {
+        return Ok(true);
+    };
+    let label = read_event(view.snapshot, last)?.label;
+    let others = [BRANCH_RENAME, Direction::Undo.name(), Direction::Redo.name()];
+    Ok(!others.contains(&label.as_str()))
 }
 
 fn check_seen(

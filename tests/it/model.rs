@@ -16,7 +16,7 @@ mod world;
 use std::path::Path;
 use std::sync::Arc;
 
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, TestRunner};
 use sapwood::Repo;
 use sapwood::disk::OsDisk;
 use sapwood::store::local::{FsckOptions, Severity, fsck};
@@ -60,14 +60,7 @@ fn run(desk: &mut Desk, steps: &[Step], between: &mut dyn FnMut(&mut Desk, usize
 fn runner(cases: u32) -> TestRunner {
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: 1024, ..Config::default() };
-    match long() {
-        true => TestRunner::new(config),
-        // The same steps every time; the long form looks for new ones.
-        false => {
-            let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, random)
-        }
-    }
+    TestRunner::new(config)
 }
 
 #[test]

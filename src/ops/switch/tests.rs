@@ -122,6 +122,68 @@ fn the_branch_before_is_found_whatever_was_said_since() {
 }
 
 #[test]
+fn a_rename_is_no_switch_to_go_back_from() {
+    for (is_born, before) in [(true, "main"), (false, "a")] {
+        let desk = Desk::new(&["one"]);
+        go(&desk, new("a", None)).unwrap();
+        if !is_born {
+            go(&desk, Goal::Root).unwrap();
+        }
+        let old = desk.active();
+        rename_branch(&desk.repo, &Target::default(), None, "b", &desk.operation("x")).unwrap();
+        desk.branch(&old, Some("main"));
+        assert_eq!(go(&desk, Goal::Previous).unwrap().branch, before, "{old} was renamed");
+    }
+}
+
+#[test]
+fn undo_and_redo_are_no_switches_to_go_back_from() {
+    let reverse = |desk: &Desk, direction: Direction| {
+        let operation = desk.operation(direction.name());
+        ops::undo(&desk.repo, &Target::default(), "tester", direction, &operation).unwrap();
+    };
+    let desk = Desk::new(&["one"]);
+    for name in ["a", "b"] {
+        desk.branch(name, None);
+    }
+    desk.switch("a").unwrap();
+    desk.switch("b").unwrap();
+    reverse(&desk, Direction::Undo);
+    assert_eq!(desk.active(), "a");
+    assert_eq!(go(&desk, Goal::Previous).unwrap().branch, "main");
+    let desk = Desk::new(&["one"]);
+    desk.branch("a", None);
+    desk.switch("a").unwrap();
+    reverse(&desk, Direction::Undo);
+    assert!(matches!(go(&desk, Goal::Previous), Err(Error::Refused { .. })));
+    reverse(&desk, Direction::Redo);
+    assert_eq!(go(&desk, Goal::Previous).unwrap().branch, "main");
+}
+
+#[test]
+fn only_switches_of_the_same_session_are_gone_back_from() {
+    let desk = Desk::new(&["one"]);
+    desk.branch("a", None);
+    desk.branch("b", None);
+    desk.switch("a").unwrap();
+    desk.switch("b").unwrap();
+    ops::remove_session(&desk.repo, "s", &desk.operation("session rm")).unwrap();
+    desk.say("main", "another session of this id");
+    for name in ["a", "b"] {
+        desk.branch(name, None);
+    }
+    let refused = go(&desk, Goal::Previous);
+    assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
+    ops::remove_session(&desk.repo, "s", &desk.operation("session rm")).unwrap();
+    ops::restore_session(&desk.repo, "s/1", &desk.operation("session restore")).unwrap();
+    ops::use_session(&desk.repo, "s", &desk.operation("session use")).unwrap();
+    assert_eq!(
+        (desk.active(), go(&desk, Goal::Previous).unwrap().branch),
+        ("b".into(), "a".into())
+    );
+}
+
+#[test]
 fn every_way_to_another_branch_says_its_phase() {
     let desk = Desk::new(&["one", "two"]);
     let vary = |at: Option<Id>, name: &str| {

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{Event, Object, encode_lifted};
 use crate::ops::removed;
+use crate::repo::read_session;
 use crate::session::{Change, Transcript};
 use crate::store::{Operation, RefName, RefValue, Transaction};
 
@@ -72,6 +73,9 @@ impl Plan<'_> {
     }
 
     /// Finds where the session is kept: where the operation put it, else where it went last.
+    ///
+    /// Others of the same id are told from it by their metadata. One that was made when it was has
+    /// moved on.
     fn kept(&self) -> Result<String> {
         let meta = |(name, _, to): &super::Step<'_>| {
             self.is_own(name)
@@ -86,12 +90,30 @@ impl Plan<'_> {
         });
         let numbers = removed::numbers(self.snapshot, self.session)?;
         let others = numbers.iter().rev().map(|number| removed::place(self.session, *number));
+        let mut metas = Vec::new();
         for place in own.into_iter().chain(others) {
-            if self.snapshot.reference(&RefName::new(format!("{place}/meta"))?)? == wanted {
+            let name = RefName::new(format!("{place}/meta"))?;
+            let found = self.snapshot.reference(&name)?;
+            if found == wanted {
                 return Ok(place);
+            }
+            metas.push((name, found));
+        }
+        let made = self.made(wanted.as_ref())?;
+        for (name, found) in metas {
+            if made.is_some() && self.made(found.as_ref())? == made {
+                return Err(self.moved_on(&name, found.as_ref()));
             }
         }
         Err(self.gone())
+    }
+
+    /// Reads when the session with this metadata was made.
+    fn made(&self, meta: Option<&RefValue>) -> Result<Option<i64>> {
+        match meta {
+            Some(RefValue::Id(id)) => Ok(Some(read_session(self.snapshot, id)?.time)),
+            _ => Ok(None),
+        }
     }
 
     /// Says whether a ref is one of the session's that may go back.

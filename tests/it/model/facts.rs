@@ -1,8 +1,8 @@
 //! What the model remembers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::world::World;
+use super::world::{Said, World};
 
 /// What a fact says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,65 @@ impl World {
             !common.iter().any(|other| other != node && ancestors(*other).contains(node))
         };
         common.iter().copied().filter(is_last).collect()
+    }
+
+    /// Copies a node to a branch: told are what was known before it, and what is known there now.
+    /// A node that came from elsewhere brings what it changed.
+    pub(super) fn copy_node(
+        &mut self,
+        original: usize,
+        (before, known): (Option<usize>, Option<usize>),
+        branch: &str,
+        copies: &BTreeMap<usize, usize>,
+    ) -> usize {
+        let Node { parents, mut facts, time, .. } = self.nodes[original].clone();
+        let parents = match known {
+            _ if parents.first().copied() == before => {
+                let others = parents.iter().skip(1).map(|other| self.copied_node(*other, copies));
+                known.into_iter().chain(others).collect()
+            }
+            None => return original,
+            Some(_) if known == before => return original,
+            Some(known) => {
+                facts = self.changed(before, original);
+                vec![known, original]
+            }
+        };
+        let relinked = |link: usize| copies.get(&link).copied().unwrap_or(link);
+        facts.iter_mut().for_each(|fact| fact.source = fact.source.map(relinked));
+        self.add_node(Node { parents, facts, branch: branch.to_owned(), time })
+    }
+
+    /// Gives the last copy of a node, or the node itself.
+    fn copied_node(&self, node: usize, copies: &BTreeMap<usize, usize>) -> usize {
+        let last = copies.iter().rev().find(|(entry, _)| self.node_of(**entry) == Some(node));
+        last.and_then(|(_, copy)| self.node_of(*copy)).unwrap_or(node)
+    }
+
+    fn node_of(&self, entry: usize) -> Option<usize> {
+        match self.entries[entry].said {
+            Said::Memory(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Lists what is known at a node and was not known before.
+    fn changed(&self, before: Option<usize>, node: usize) -> Vec<Fact> {
+        let latest = |head: Option<usize>| {
+            let facts: Vec<Fact> = self.facts(head).into_iter().map(|(fact, _)| fact).collect();
+            let is_last = |place: usize| {
+                let key = &facts[place].key;
+                key.is_none() || facts[place + 1..].iter().all(|later| later.key != *key)
+            };
+            let places = (0..facts.len()).filter(|place| is_last(*place));
+            places.map(|place| facts[place].clone()).collect::<Vec<Fact>>()
+        };
+        let old = latest(before);
+        let is_same =
+            |one: &Fact, other: &Fact| (&one.key, &one.saying) == (&other.key, &other.saying);
+        let mut facts = latest(Some(node));
+        facts.retain(|fact| !old.iter().any(|known| is_same(known, fact)));
+        facts
     }
 
     /// Merges what is known at a node into the memory of a branch; gives what to recall there.

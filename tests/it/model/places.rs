@@ -49,7 +49,7 @@ impl World {
 
     /// Adds a session that begins with the path to an entry.
     fn begin(&mut self, sid: &str, branch: &str, at: Option<usize>) -> usize {
-        let mut session = Session::new(sid, branch);
+        let mut session = Session::new(sid, branch, self.now);
         session.set(&format!("heads/{branch}"), at.map(Cell::Entry));
         session.tip = at;
         session.turns = self.path(at).into_iter().map(Turn::Said).collect();
@@ -244,14 +244,6 @@ impl World {
         Ok(())
     }
 
-    /// Says whether HEAD of a session was moved by anything but switches: undone, or renamed.
-    pub(super) fn has_moved_otherwise(&self, at: &Where) -> bool {
-        let others = ["undo", "redo", "branch_rename"];
-        let moves =
-            |turn: &Turn| matches!(turn, Turn::Happened { label, .. } if others.contains(label));
-        self.session(at).is_ok_and(|place| self.sessions[place].turns.iter().any(moves))
-    }
-
     /// Finds the branch to switch to, or the entry that needs one.
     fn goal(&self, place: usize, goal: &Goal) -> Outcome<(Option<String>, Option<usize>)> {
         let session = &self.sessions[place];
@@ -260,13 +252,9 @@ impl World {
             Goal::Root => Ok((Some(active).filter(|_| session.end().is_none()), None)),
             Goal::New(_, rev) => Ok((None, self.origin(place, rev.as_ref())?.0)),
             Goal::Previous => {
-                let switches = session.turns.iter().rev().filter_map(|turn| match turn {
-                    Turn::Happened { label: "switch", from } => from.as_ref(),
-                    _ => None,
-                });
-                let mut there = switches
-                    .filter(|from| **from != active && session.head(from.as_str()).is_some());
-                let found = there.next().ok_or(Why::Refused)?;
+                let mut left = session.left.iter().rev();
+                let is_there = |name: &&String| **name != active && session.head(name).is_some();
+                let found = left.find(is_there).ok_or(Why::Refused)?;
                 Ok((Some(found.clone()), None))
             }
             Goal::Revision(Rev::Name(name)) if session.branches().contains(name) => {
@@ -285,10 +273,14 @@ impl World {
 
     fn go(&mut self, place: usize, to: &str) {
         let session = &mut self.sessions[place];
-        let from = Some(session.active());
+        let from = session.active();
         session.set("active", Some(Cell::Text(to.to_owned())));
         session.tip = session.head(to);
-        session.turns.push(Turn::Happened { label: "switch", from });
+        // A branch made anew under the active one's name is no other.
+        if from != to {
+            session.left.push(from.clone());
+        }
+        session.turns.push(Turn::Happened { label: "switch", from: Some(from) });
     }
 
     pub(super) fn vary(&mut self, variation: &Variation, manner: &Manner) -> Outcome {

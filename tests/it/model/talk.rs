@@ -22,7 +22,7 @@ impl World {
             None => {
                 let branch = at.branch.clone().unwrap_or_else(|| "main".to_owned());
                 let sid = at.session.as_deref().unwrap_or(sid);
-                self.sessions.push(Session::new(sid, &branch));
+                self.sessions.push(Session::new(sid, &branch, self.now));
                 (self.sessions.len() - 1, branch, false)
             }
         };
@@ -280,16 +280,7 @@ impl World {
             }
             Said::Memory(node) => {
                 let before = self.known(parents.first().copied());
-                let path = self.node_path(Some(*node));
-                let begin = path.iter().position(|known| Some(*known) == before);
-                let added = &path[begin.map_or(0, |at| at + 1)..];
-                let mut facts: Vec<Fact> =
-                    added.iter().flat_map(|node| self.nodes[*node].facts.clone()).collect();
-                facts.iter_mut().for_each(|fact| fact.source = fact.source.map(relinked));
-                let (parents, branch) =
-                    (self.known(end).into_iter().collect(), spot.branch.clone());
-                let time = self.nodes[*node].time;
-                *node = self.add_node(Node { parents, facts, branch, time });
+                *node = self.copy_node(*node, (before, self.known(end)), &spot.branch, copies);
             }
             _ => {}
         }

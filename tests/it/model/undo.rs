@@ -10,6 +10,10 @@ pub(super) struct Record {
     actor: &'static str,
     /// The session it changed, if any.
     owner: Option<String>,
+    /// When that session was made.
+    made: Option<i64>,
+    /// The number under which it put the session, if it removed it.
+    away: Option<u64>,
     cells: Vec<Change<Cell>>,
     tip: Option<(Option<usize>, Option<usize>)>,
     current: Option<(Option<String>, Option<String>)>,
@@ -62,7 +66,8 @@ impl Record {
             let cells: Vec<Change<Cell>> = names.into_iter().filter_map(cell).collect();
             let tip = Some((old.tip, new.tip)).filter(|(old, new)| old != new);
             let moved = old.turns.len() != new.turns.len() || tip.is_some() || !cells.is_empty();
-            moved.then(|| (sid.clone(), cells, tip))
+            let made = old.made.max(new.made);
+            moved.then(|| (sid.clone(), made, cells, tip))
         };
         let sids = before.sessions.iter().chain(&after.sessions).map(|session| &session.sid);
         let owner = sids.filter_map(changed).next();
@@ -71,11 +76,15 @@ impl Record {
         if owner.is_none() && current.is_none() {
             return None;
         }
-        let (owner, cells, tip) = match owner {
-            Some((sid, cells, tip)) => (Some(sid), cells, tip),
-            None => (None, Vec::new(), None),
+        let (owner, made, cells, tip) = match owner {
+            Some((sid, made, cells, tip)) => (Some(sid), Some(made), cells, tip),
+            None => (None, None, Vec::new(), None),
         };
-        Some(Record { actor, owner, cells, tip, current, reversed })
+        let away = owner.as_ref().and_then(|sid| {
+            let is_new = |number: &u64| before.numbers(sid).all(|known| known != *number);
+            after.numbers(sid).find(is_new)
+        });
+        Some(Record { actor, owner, made, away, cells, tip, current, reversed })
     }
 
     fn concerns(&self, sid: &str) -> bool {
@@ -178,10 +187,15 @@ impl World {
         Ok(())
     }
 
+    /// Lists the numbers under which removed sessions of an id are kept.
+    fn numbers(&self, sid: &str) -> impl Iterator<Item = u64> {
+        let same = self.removed.iter().filter(move |(_, session)| session.sid == sid);
+        same.map(|(number, _)| *number)
+    }
+
     /// Keeps a removed session under the number after the last.
     pub(super) fn put_away(&mut self, session: Session) {
-        let same = self.removed.iter().filter(|(_, other)| other.sid == session.sid);
-        let last = same.map(|(number, _)| *number).max().unwrap_or(0);
+        let last = self.numbers(&session.sid).max().unwrap_or(0);
         self.removed.push((last + 1, session));
     }
 
@@ -189,9 +203,14 @@ impl World {
         if self.place(sid).is_some() {
             return Err(Why::MovedOn);
         }
-        let kept = self.removed.iter().enumerate().filter(|(_, (_, session))| session.sid == *sid);
-        let last = kept.max_by_key(|(_, (number, _))| *number).map(|(place, _)| place);
-        let (_, mut session) = self.removed.remove(last.ok_or(Why::Refused)?);
+        let kept =
+            self.removed.iter().enumerate().filter(|(_, (_, session))| {
+                session.sid == sid && Some(session.made) == record.made
+            });
+        let number =
+            |(_, (number, _)): &(usize, &(u64, Session))| (Some(*number) == record.away, *number);
+        let found = kept.max_by_key(number).map(|(place, _)| place);
+        let (_, mut session) = self.removed.remove(found.ok_or(Why::Refused)?);
         for (cell, old, new) in &record.cells {
             if session.cells.get(cell) != way.turned(old, new).1.as_ref() {
                 return Err(Why::MovedOn);

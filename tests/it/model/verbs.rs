@@ -167,8 +167,7 @@ impl Desk {
             0..=6 => Goal::Revision(Rev::Name(picker.branch(&at))),
             7..=9 => Goal::Revision(picker.rev(&at)),
             10 | 11 => Goal::New(picker.branch_name(), picker.some_rev(&at)),
-            // `switch -` also goes back from what was undone or renamed; the model does not follow.
-            12 | 13 if !self.world.has_moved_otherwise(&at) => Goal::Previous,
+            12 | 13 => Goal::Previous,
             _ => Goal::Root,
         };
         let force = picker.rarely(3);

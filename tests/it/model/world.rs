@@ -73,9 +73,13 @@ pub(super) enum Turn {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Session {
     pub(super) sid: String,
+    /// When it was made.
+    pub(super) made: i64,
     pub(super) cells: BTreeMap<String, Cell>,
     pub(super) tip: Option<usize>,
     pub(super) turns: Vec<Turn>,
+    /// The branches that were left by switches, in this order.
+    pub(super) left: Vec<String>,
     pub(super) parent: Option<(String, Option<usize>)>,
     pub(super) model: Option<String>,
 }
@@ -117,8 +121,8 @@ pub(super) struct Spot {
 }
 
 impl Session {
-    pub(super) fn new(sid: &str, active: &str) -> Session {
-        let mut session = Session { sid: sid.to_owned(), ..Session::default() };
+    pub(super) fn new(sid: &str, active: &str, made: i64) -> Session {
+        let mut session = Session { sid: sid.to_owned(), made, ..Session::default() };
         session.set("active", Some(Cell::Text(active.to_owned())));
         session.set("name", Some(Cell::Text(String::new())));
         session

@@ -8,12 +8,16 @@ mod log;
 mod merge;
 mod resolve;
 
+use std::sync::Arc;
+
 use clap::Subcommand;
 use sapwood::codec::Value;
 use sapwood::id::Id;
 use sapwood::memory::{Known, sentence};
+use sapwood::ops;
 use sapwood::store::Snapshot;
 
+use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
@@ -21,6 +25,7 @@ use crate::plumbing::{SHORT_DIGITS, short};
 use crate::render;
 use crate::shown;
 use crate::style;
+use crate::target::Within;
 
 /// Commit, resolve, compare and merge what was learned
 ///
@@ -58,6 +63,30 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         MemoryCommand::Diff(args) => diff::run(args, context),
         MemoryCommand::Merge(args) => merge::run(args, context),
         MemoryCommand::Blame(args) => blame::run(args, context),
+    }
+}
+
+/// Whose memory to read.
+#[derive(clap::Args)]
+struct At {
+    #[command(flatten)]
+    within: Within,
+    #[command(flatten)]
+    listing: Listing,
+    /// A branch, an entry or a node; else HEAD
+    #[arg(value_name = "REV")]
+    revision: Option<String>,
+}
+
+impl At {
+    /// Opens the store for a listing, and finds the node that is known there.
+    fn head(&self, context: &mut Context) -> Result<(Arc<dyn Snapshot>, Option<Id>), Failure> {
+        context.output.list(self.listing);
+        let opened = context.open()?;
+        let snapshot = opened.repo.snapshot()?;
+        let target = self.within.target(&opened);
+        let head = ops::memory_head(&*snapshot, &target, self.revision.as_deref())?;
+        Ok((snapshot, head))
     }
 }
 

@@ -77,3 +77,20 @@ fn a_lost_shortcut_to_memory_is_not_in_the_way() {
     assert_eq!(back(&desk).unwrap(), "memory commit");
     assert_eq!(desk.words("main"), ["one"]);
 }
+
+#[test]
+fn a_removed_session_that_got_another_name_since_has_moved_on() {
+    let desk = Desk::new(&["one"]);
+    let by_other = || desk.operation_by("other", "session");
+    ops::remove_session(&desk.repo, "s", &desk.operation("session rm")).unwrap();
+    ops::restore_session(&desk.repo, "s", &by_other()).unwrap();
+    ops::rename_session(&desk.repo, "s", Some("second"), &by_other()).unwrap();
+    ops::remove_session(&desk.repo, "s", &by_other()).unwrap();
+    let refused = undo_in(&desk, "s", "tester").unwrap_err();
+    assert!(matches!(refused, Error::MovedOn { .. }), "{refused}");
+    ops::restore_session(&desk.repo, "s", &by_other()).unwrap();
+    ops::rename_session(&desk.repo, "s", None, &by_other()).unwrap();
+    ops::remove_session(&desk.repo, "s", &by_other()).unwrap();
+    undo_in(&desk, "s", "tester").unwrap();
+    assert_eq!(desk.words("main"), ["one"]);
+}

@@ -1,11 +1,10 @@
 //! `sapwood memory blame`
 
-use sapwood::{memory, ops};
+use sapwood::memory;
 
-use crate::args::Listing;
+use super::At;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
-use crate::target::Within;
 
 /// Show the node and the message that a fact came from
 ///
@@ -17,24 +16,15 @@ Examples:
   sapwood memory blame optimizes
   sapwood memory blame 'user has a startup idea' the-architect")]
 pub(super) struct Args {
-    #[command(flatten)]
-    within: Within,
-    #[command(flatten)]
-    listing: Listing,
     /// The fact's key, or its text
     #[arg(value_name = "KEY")]
     key: String,
-    /// A branch, an entry or a node; else HEAD
-    #[arg(value_name = "REV")]
-    revision: Option<String>,
+    #[command(flatten)]
+    at: At,
 }
 
 pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    context.output.list(args.listing);
-    let opened = context.open()?;
-    let snapshot = opened.repo.snapshot()?;
-    let target = args.within.target(&opened);
-    let head = ops::memory_head(&*snapshot, &target, args.revision.as_deref())?;
+    let (snapshot, head) = args.at.head(context)?;
     let found = memory::blame(&*snapshot, head, &args.key)?;
     for fact in &found {
         super::print(context, &*snapshot, fact)?;

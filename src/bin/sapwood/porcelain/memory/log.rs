@@ -2,19 +2,17 @@
 
 use sapwood::codec::Value;
 use sapwood::id::Id;
+use sapwood::memory;
 use sapwood::object::{Fact, Node};
 use sapwood::store::Snapshot;
-use sapwood::{memory, ops};
 
-use super::{place, said};
-use crate::args::Listing;
+use super::{At, place, said};
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, short};
 use crate::render;
 use crate::style;
-use crate::target::Within;
 
 /// List the commits to memory on the way to an entry, newest first
 #[derive(clap::Args)]
@@ -27,20 +25,11 @@ pub(super) struct Args {
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
     #[command(flatten)]
-    within: Within,
-    #[command(flatten)]
-    listing: Listing,
-    /// A branch, an entry or a node; else HEAD
-    #[arg(value_name = "REV")]
-    revision: Option<String>,
+    at: At,
 }
 
 pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    context.output.list(args.listing);
-    let opened = context.open()?;
-    let snapshot = opened.repo.snapshot()?;
-    let target = args.within.target(&opened);
-    let head = ops::memory_head(&*snapshot, &target, args.revision.as_deref())?;
+    let (snapshot, head) = args.at.head(context)?;
     let nodes = memory::log(&*snapshot, head)?;
     for (id, node) in nodes.iter().take(args.max_count.unwrap_or(usize::MAX)) {
         match context.output.json {

@@ -1,11 +1,10 @@
 //! `sapwood memory resolve`
 
-use sapwood::{memory, ops};
+use sapwood::memory;
 
-use crate::args::Listing;
+use super::At;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
-use crate::target::Within;
 
 /// List what is known at an entry, from the root on
 ///
@@ -22,20 +21,11 @@ pub(super) struct Args {
     #[arg(long)]
     latest: bool,
     #[command(flatten)]
-    within: Within,
-    #[command(flatten)]
-    listing: Listing,
-    /// A branch, an entry or a node; else HEAD
-    #[arg(value_name = "REV")]
-    revision: Option<String>,
+    at: At,
 }
 
 pub(super) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    context.output.list(args.listing);
-    let opened = context.open()?;
-    let snapshot = opened.repo.snapshot()?;
-    let target = args.within.target(&opened);
-    let head = ops::memory_head(&*snapshot, &target, args.revision.as_deref())?;
+    let (snapshot, head) = args.at.head(context)?;
     let mut facts = memory::resolve(&*snapshot, head)?;
     if args.latest {
         facts = memory::latest(facts);
