@@ -246,8 +246,8 @@ impl Importer<'_> {
     /// Takes in one file.
     fn file(&mut self, file: &File, source: &Receiver<Fed>) -> Result<()> {
         let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
-        let (resumed, style) = match source.recv() {
-            Ok(Fed::Begin { resumed, style }) => (resumed, style),
+        let resumed = match source.recv() {
+            Ok(Fed::Begin { resumed }) => resumed,
             Ok(Fed::Failed(error)) => return self.fail(&path, error),
             _ => return Ok(()),
         };
@@ -258,12 +258,13 @@ impl Importer<'_> {
         if let Some(sid) = file.sid.as_deref().filter(|_| resumed) {
             self.recall(&mut intake, sid)?;
         }
-        intake.open_layout(!resumed, style);
+        intake.open_layout(!resumed);
         intake.is_whole = file.is_late;
         let read_before = self.outcome.bytes_read;
         let ending = loop {
             match source.recv() {
-                Ok(Fed::Values(values)) => {
+                Ok(Fed::Values(values, style)) => {
+                    intake.write_as(style);
                     let bytes: usize = values.iter().map(|value| value.bytes).sum();
                     self.outcome.bytes_read += bytes as u64;
                     (self.note)(ImportNote::Progress(self.outcome.bytes_read, self.bytes_total));

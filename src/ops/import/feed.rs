@@ -52,9 +52,9 @@ pub(super) struct Prefix {
 /// What the thread hands on. Of each file: its begin, its values, its end; or a failure.
 pub(super) enum Fed {
     /// A file begins; `resumed` says that it begins with what was read before, which is left out.
-    Begin { resumed: bool, style: Option<Style> },
-    /// The next values.
-    Values(Vec<Prepared>),
+    Begin { resumed: bool },
+    /// The next values, and how they are written.
+    Values(Vec<Prepared>, Style),
     /// The file has ended.
     End(Ending),
     /// The file could not be read on.
@@ -175,7 +175,7 @@ impl Feeder {
                 return Ok(listens);
             }
         }
-        let begin = Fed::Begin { resumed: self.resumed, style: self.splitter.style };
+        let begin = Fed::Begin { resumed: self.resumed };
         if sink.send(begin).is_err() {
             return Ok(false);
         }
@@ -219,7 +219,8 @@ impl Feeder {
         }
         self.buffer.drain(..split.bytes);
         let prepared = split.pieces.into_iter().map(prepare).collect::<Result<Vec<_>>>()?;
-        Ok(prepared.is_empty() || sink.send(Fed::Values(prepared)).is_ok())
+        let style = self.splitter.style.unwrap_or_default();
+        Ok(prepared.is_empty() || sink.send(Fed::Values(prepared, style)).is_ok())
     }
 
     fn finish(mut self, sink: &SyncSender<Fed>) -> Result<bool> {
@@ -272,9 +273,9 @@ impl Feeder {
             lines: newlines(&whole),
         };
         let prepared = split.pieces.into_iter().map(prepare).collect::<Result<Vec<_>>>()?;
-        let begin = Fed::Begin { resumed: false, style: splitter.style };
-        let listens = sink.send(begin).is_ok()
-            && sink.send(Fed::Values(prepared)).is_ok()
+        let style = splitter.style.unwrap_or_default();
+        let listens = sink.send(Fed::Begin { resumed: false }).is_ok()
+            && sink.send(Fed::Values(prepared, style)).is_ok()
             && sink.send(Fed::End(ending)).is_ok();
         Ok(Some(listens))
     }

@@ -170,8 +170,15 @@ impl<'a> Intake<'a> {
     }
 
     /// Begins a stretch of values.
-    pub(super) fn open_layout(&mut self, anew: bool, style: Option<Style>) {
-        self.layouts.push(Layout { anew, style: style.unwrap_or_default(), ..Layout::default() });
+    pub(super) fn open_layout(&mut self, anew: bool) {
+        self.layouts.push(Layout { anew, ..Layout::default() });
+    }
+
+    /// Says how values are written from here on.
+    pub(super) fn write_as(&mut self, style: Style) {
+        if let Some(layout) = self.layouts.last_mut() {
+            layout.style = style;
+        }
     }
 
     /// Says what is odd.
@@ -305,13 +312,12 @@ impl<'a> Intake<'a> {
     /// Notes what stands before the next value, and begins a stretch where that is due.
     fn note_before(&mut self, before: String) {
         let place = (self.tree.len() - self.known) % STRETCH_VALUES;
-        if place == 0 && self.tree.len() > self.known {
-            let style = self.layouts.last().map(|layout| layout.style);
-            let between = self.layouts.last().map(|layout| layout.between.clone());
-            self.open_layout(false, style);
-            if let (Some(layout), Some(between)) = (self.layouts.last_mut(), between) {
-                layout.between = between;
-            }
+        if place == 0
+            && self.tree.len() > self.known
+            && let Some(last) = self.layouts.last()
+        {
+            let (style, between) = (last.style, last.between.clone());
+            self.layouts.push(Layout { style, between, ..Layout::default() });
         }
         if let Some(layout) = self.layouts.last_mut() {
             layout.note(place as u64, before);
