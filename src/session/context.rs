@@ -339,6 +339,8 @@ pub fn summaries(body: &Value) -> Vec<Message> {
     let told = body.get("summary").or_else(inner).or_else(|| body.get("payload")?.get("message"));
     let summary = || match told.and_then(Value::as_text) {
         Some(summary) => said_by_user(summary),
+        // Claude Code says it in the message behind the boundary.
+        None if body.get("subtype").is_some() => None,
         None => said_by_user(&Message::of("compaction", body).text()),
     };
     codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())

@@ -45,6 +45,10 @@ impl Departure {
             "compaction" => joined(summaries(&entry.body)),
             _ => shown_message(&entry),
         };
+        if let Some(message) = &mut message {
+            // What is said and called comes before what tools answer to it.
+            message.blocks.sort_by_key(|block| matches!(block, Block::Result(_)));
+        }
         if let Some(message) = message.as_mut().filter(|message| message.role == "assistant") {
             message.model = message.model.take().or_else(|| model.name.clone());
             message.provider = message.provider.take().or_else(|| model.provider.clone());

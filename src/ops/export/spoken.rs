@@ -5,7 +5,7 @@
 //! as it stood there. What was added since, and everything where another dialect is wanted, goes
 //! through that dialect's writer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Write};
 
 use crate::codec::{Value, json};
@@ -17,11 +17,14 @@ use crate::ops::export::Scope;
 use crate::ops::export::leaving::{Departure, shown_steps};
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
-use crate::session::{Forest, View, context};
+use crate::session::{Forest, View, context, restored_entry, shown_message};
 use crate::walk;
 
 /// The dialect of a session that came from no file.
 const NATIVE: &str = "pi";
+
+/// The types of entries that hide what was said before them.
+const CUTS: [&str; 2] = ["compaction", "stack_pop"];
 
 /// How many sessions that were forked from one another are asked for their files.
 const FORKS_MAX: usize = 64;
@@ -36,7 +39,7 @@ pub fn export(
 ) -> Result<()> {
     let snapshot = repo.snapshot()?;
     let view = View::of(&*snapshot, session)?;
-    let own = view.meta()?.dialect;
+    let own = own_dialect(&view)?;
     let name = to.or(own.as_deref()).unwrap_or(NATIVE);
     let dialect = dialect::named(name).ok_or_else(|| Error::Refused {
         why: format!("there is no dialect '{}'", name.escape_debug()),
@@ -44,11 +47,28 @@ pub fn export(
     })?;
     let is_own = own.as_deref() == Some(name);
     let mut speaker = Speaker { view: &view, dialect, writer: dialect.writer(), out };
+    let has_file = is_own && !imported::stretches(&view)?.is_empty();
     match scope {
-        Scope::Session if is_own => speaker.file(repo),
+        Scope::Session if has_file => speaker.file(repo),
         _ if is_own => speaker.part(scope),
         _ => speaker.meaning(scope),
     }
+}
+
+/// Finds the dialect that a session came from, or the sessions that it was forked from.
+fn own_dialect(view: &View<'_>) -> Result<Option<String>> {
+    let mut next = Some(view.clone());
+    for _ in 0..FORKS_MAX {
+        let Some(view) = next.take() else {
+            break;
+        };
+        let meta = view.meta()?;
+        if meta.dialect.is_some() {
+            return Ok(meta.dialect);
+        }
+        next = meta.fork.and_then(|fork| View::of(view.snapshot, &fork.session).ok());
+    }
+    Ok(None)
 }
 
 struct Speaker<'a> {
@@ -81,18 +101,19 @@ impl Speaker<'_> {
             self.bytes(&buffer[..count])?;
         }
         let origins = origins(self.view, self.dialect)?;
-        let all = Forest::of(self.view)?;
-        if all.ids().iter().all(|id| origins.contains_key(id)) {
+        let added = imported::added(self.view)?;
+        if added.iter().all(|id| origins.contains_key(id)) {
             return Ok(());
         }
         if last.is_some_and(|last| last != b'\n') {
             self.bytes(b"\n")?;
         }
-        let begin = self.begin()?;
-        if last.is_none() {
-            self.values(&begin)?;
-        }
-        self.steps(all.ids(), &origins, false)
+        self.begin()?;
+        let all = Forest::of(self.view)?;
+        let added: HashSet<Id> = added.into_iter().collect();
+        let is_told = |id: &&Id| added.contains(*id) || origins.contains_key(*id);
+        let told: Vec<Id> = all.ids().iter().filter(is_told).copied().collect();
+        self.steps(&told, &origins, false)
     }
 
     /// Writes a part of the session: what came before its tree, then the entries.
@@ -168,8 +189,8 @@ impl Speaker<'_> {
             Some(writer) => (writer.has_tree(), writer.has_compaction()),
             None => (false, false),
         };
-        if has_tree {
-            let entries = self.entries(scope)?;
+        let entries = if has_tree { self.entries(scope)? } else { Vec::new() };
+        if has_tree && (has_compaction || !self.is_cut(&entries)?) {
             let beside = beside(self.view)?;
             let mut departure = Departure::default();
             for id in entries.iter().filter(|id| !beside.contains(id)) {
@@ -186,7 +207,7 @@ impl Speaker<'_> {
                 walk::path(self.view.snapshot, end).collect::<Result<Vec<_>>>()?;
             path.reverse();
             let mut departure = Departure::default();
-            for id in path {
+            for id in self.with_strays(path)? {
                 let step = departure.step(self.view.snapshot, &id)?;
                 self.step(&step)?;
             }
@@ -197,6 +218,47 @@ impl Speaker<'_> {
             }
         }
         self.end()
+    }
+
+    /// Puts results of tools that hang beside a path behind what called them.
+    fn with_strays(&self, path: Vec<Id>) -> Result<Vec<Id>> {
+        let snapshot = self.view.snapshot;
+        let on_path: HashSet<Id> = path.iter().copied().collect();
+        let mut open: HashMap<String, usize> = HashMap::new();
+        for (place, id) in path.iter().enumerate() {
+            let Some(message) = shown_message(&restored_entry(snapshot, id)?) else {
+                continue;
+            };
+            open.extend(message.calls().map(|call| (call.id.clone(), place)));
+            message.answers().for_each(|answer| drop(open.remove(&answer.call)));
+        }
+        let mut behind: BTreeMap<usize, Vec<Id>> = BTreeMap::new();
+        let beside = Forest::of(self.view)?;
+        for id in beside.ids().iter().filter(|id| !open.is_empty() && !on_path.contains(id)) {
+            let Some(message) = shown_message(&restored_entry(snapshot, id)?) else {
+                continue;
+            };
+            let called = message.answers().filter_map(|answer| open.remove(&answer.call)).max();
+            if let Some(place) = called {
+                behind.entry(place).or_default().push(*id);
+            }
+        }
+        let with_strays = path.into_iter().enumerate().flat_map(|(place, id)| {
+            let strays = behind.remove(&place).unwrap_or_default();
+            std::iter::once(id).chain(strays)
+        });
+        Ok(with_strays.collect())
+    }
+
+    /// Says whether something hides what was said before it.
+    fn is_cut(&self, entries: &[Id]) -> Result<bool> {
+        for id in entries {
+            let topology = self.view.snapshot.topology(id)?;
+            if topology.is_some_and(|found| CUTS.contains(&&*found.label)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn step(&mut self, step: &Leaving) -> Result<()> {
@@ -259,29 +321,53 @@ impl Speaker<'_> {
             Scope::Session => None,
         };
         let forest = Forest::of(self.view)?;
-        let mut entries = root.map(path).transpose()?.unwrap_or_default();
-        let mut is_below = vec![root.is_none(); forest.ids().len()];
-        for (place, id) in forest.ids().iter().enumerate() {
-            let above = forest.parent(place);
-            is_below[place] |= above.is_some_and(|above| is_below[above]);
-            if is_below[place] {
-                entries.push(*id);
-            }
-            is_below[place] |= Some(*id) == root;
-        }
+        let is_in = within(&forest, root);
         let active = self.path_end(Scope::Session)?;
-        let has_child = |id: &Id| {
-            let place = forest.place(id);
-            (0..forest.ids().len()).any(|child| forest.parent(child) == place)
-        };
-        if let Some(active) = active.filter(|active| !has_child(active))
-            && let Some(place) = entries.iter().position(|id| *id == active)
-        {
-            let last = entries.remove(place);
-            entries.push(last);
-        }
-        Ok(entries)
+        let active = active.and_then(|id| forest.place(&id)).filter(|place| is_in[*place]);
+        Ok(active_last(&forest, &is_in, active))
     }
+}
+
+/// Says of each entry of a session whether it is on the way to a root, or below it.
+fn within(forest: &Forest, root: Option<Id>) -> Vec<bool> {
+    let Some(root) = root else {
+        return vec![true; forest.ids().len()];
+    };
+    let mut is_below: Vec<bool> = Vec::with_capacity(forest.ids().len());
+    for (place, id) in forest.ids().iter().enumerate() {
+        let above = forest.parent(place);
+        is_below.push(*id == root || above.is_some_and(|above| is_below[above]));
+    }
+    let mut next = forest.place(&root);
+    while let Some(place) = next {
+        is_below[place] = true;
+        next = forest.parent(place);
+    }
+    is_below
+}
+
+/// Lists entries, parents before children. What hangs beside the active path comes right behind
+/// what it hangs on, so that the path's end comes last.
+fn active_last(forest: &Forest, is_in: &[bool], active: Option<usize>) -> Vec<Id> {
+    let mut is_active = vec![false; is_in.len()];
+    let mut next = active;
+    while let Some(place) = next {
+        is_active[place] = true;
+        next = forest.parent(place);
+    }
+    let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+    for place in (0..is_in.len()).filter(|place| is_in[*place]) {
+        children.entry(forest.parent(place)).or_default().push(place);
+    }
+    let mut open = vec![None];
+    let mut entries = Vec::new();
+    while let Some(place) = open.pop() {
+        entries.extend(place.map(|place: usize| forest.ids()[place]));
+        let below = children.remove(&place).unwrap_or_default();
+        let (on, beside): (Vec<_>, Vec<_>) = below.into_iter().partition(|at| is_active[*at]);
+        open.extend(on.into_iter().chain(beside.into_iter().rev()).map(Some));
+    }
+    entries
 }
 
 /// Finds what came from the files of a session and of those it was forked from.
