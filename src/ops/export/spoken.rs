@@ -234,7 +234,10 @@ impl Speaker<'_> {
         }
         let mut behind: BTreeMap<usize, Vec<Id>> = BTreeMap::new();
         let beside = Forest::of(self.view)?;
-        for id in beside.ids().iter().filter(|id| !open.is_empty() && !on_path.contains(id)) {
+        for id in beside.ids().iter().filter(|id| !on_path.contains(id)) {
+            if open.is_empty() {
+                break;
+            }
             let Some(message) = shown_message(&restored_entry(snapshot, id)?) else {
                 continue;
             };
