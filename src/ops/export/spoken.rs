@@ -17,7 +17,7 @@ use crate::ops::export::Scope;
 use crate::ops::export::leaving::{Departure, shown_steps};
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
-use crate::session::{Forest, View, context, restored_entry, shown_message};
+use crate::session::{Forest, Message, View, context, restored_entry, shown_message};
 use crate::walk;
 
 /// The dialect of a session that came from no file.
@@ -225,12 +225,17 @@ impl Speaker<'_> {
         let snapshot = self.view.snapshot;
         let on_path: HashSet<Id> = path.iter().copied().collect();
         let mut open: HashMap<String, usize> = HashMap::new();
+        let mut turns = Vec::with_capacity(path.len());
         for (place, id) in path.iter().enumerate() {
-            let Some(message) = shown_message(&restored_entry(snapshot, id)?) else {
-                continue;
-            };
-            open.extend(message.calls().map(|call| (call.id.clone(), place)));
-            message.answers().for_each(|answer| drop(open.remove(&answer.call)));
+            let message = shown_message(&restored_entry(snapshot, id)?);
+            let calls = message.iter().flat_map(Message::calls);
+            open.extend(calls.map(|call| (call.id.clone(), place)));
+            for answer in message.iter().flat_map(Message::answers) {
+                open.remove(&answer.call);
+            }
+            turns.push(message.map(|message| {
+                (message.calls().next().is_some(), message.answers().next().is_some())
+            }));
         }
         let mut behind: BTreeMap<usize, Vec<Id>> = BTreeMap::new();
         let beside = Forest::of(self.view)?;
@@ -243,7 +248,7 @@ impl Speaker<'_> {
             };
             let called = message.answers().filter_map(|answer| open.remove(&answer.call)).max();
             if let Some(place) = called {
-                behind.entry(place).or_default().push(*id);
+                behind.entry(behind_turn(&turns, place)).or_default().push(*id);
             }
         }
         let with_strays = path.into_iter().enumerate().flat_map(|(place, id)| {
@@ -329,6 +334,22 @@ impl Speaker<'_> {
         let active = active.and_then(|id| forest.place(&id)).filter(|place| is_in[*place]);
         Ok(active_last(&forest, &is_in, active))
     }
+}
+
+/// Gives the last place of the turn that calls at a place, and of the answers that follow it. Of
+/// each place is known whether it calls and whether it answers, if it says anything.
+fn behind_turn(turns: &[Option<(bool, bool)>], caller: usize) -> usize {
+    let mut last = caller;
+    let mut is_answered = false;
+    for (place, turn) in turns.iter().enumerate().skip(caller + 1) {
+        match turn {
+            None => {}
+            Some((true, _)) if !is_answered => last = place,
+            Some((false, true)) => (last, is_answered) = (place, true),
+            Some(_) => break,
+        }
+    }
+    last
 }
 
 /// Says of each entry of a session whether it is on the way to a root, or below it.
