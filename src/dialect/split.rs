@@ -100,7 +100,8 @@ impl Splitter {
             let is_whole = split.pieces[known..].iter().all(|piece| piece.value.is_some());
             if end.is_none() && !is_whole && !is_cut {
                 // Perhaps somebody is just writing it.
-                split.pieces.truncate(known);
+                let left = split.pieces.drain(known..).next();
+                self.pending = left.map(|piece| piece.before).unwrap_or_default();
                 self.pending.truncate(pending);
                 break;
             }
@@ -163,7 +164,7 @@ impl Splitter {
         }
         let is_welded = !is_first || !rest.trim().is_empty();
         let odd = odd.or(is_welded.then_some(Odd::Welded));
-        match conversation(text, &value) {
+        match conversation(text, &value).filter(|_| odd != Some(Odd::Ambiguous)) {
             Some(spans) => self.conversation(text, &value, &spans, pieces),
             None => self.read(text, value, odd, pieces),
         }

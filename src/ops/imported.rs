@@ -111,6 +111,8 @@ pub(super) struct Record {
     pub(super) head: Option<Id>,
     /// Ids of parents that are nowhere in the store yet.
     pub(super) orphans: Vec<String>,
+    /// Ids of parents in other files, and the entries that they are.
+    pub(super) hangs: Vec<(String, Id)>,
 }
 
 impl Record {
@@ -120,6 +122,7 @@ impl Record {
         let text = |key: &str| import.get(key).and_then(Value::as_text).map(str::to_owned);
         let number = |key: &str| import.get(key).and_then(Value::as_i64).unwrap_or_default();
         let orphans = import.get("orphans").and_then(Value::as_list).unwrap_or_default();
+        let hangs = import.get("hangs").and_then(Value::as_map).unwrap_or_default().iter();
         Some(Record {
             foreign: text("foreign"),
             name: text("name"),
@@ -130,12 +133,14 @@ impl Record {
             branch: text("branch")?,
             head: import.get("head").and_then(Value::as_link),
             orphans: orphans.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
+            hangs: hangs.filter_map(|(name, id)| Some((name.clone(), id.as_link()?))).collect(),
         })
     }
 
     /// Puts the record into a session's metadata, beside what else is there.
     pub(super) fn put(&self, meta: &mut Value) {
         let orphans: Vec<Value> = self.orphans.iter().map(|id| Value::from(id.as_str())).collect();
+        let hangs = self.hangs.iter().map(|(name, id)| (name.clone(), Value::Link(*id)));
         let fields = [
             ("foreign", self.foreign.clone().into()),
             ("name", self.name.clone().into()),
@@ -146,6 +151,7 @@ impl Record {
             ("branch", self.branch.as_str().into()),
             ("head", self.head.into()),
             ("orphans", if orphans.is_empty() { Value::Null } else { Value::List(orphans) }),
+            ("hangs", if self.hangs.is_empty() { Value::Null } else { Value::map(hangs) }),
         ];
         let record = Value::map(fields.into_iter().filter(|(_, value)| !value.is_null()));
         let mut pairs = match std::mem::take(meta) {

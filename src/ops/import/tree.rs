@@ -1,7 +1,8 @@
 //! The tree of a file: a row for each of its values, in their order.
 //!
 //! Rows are small (about 60 bytes with the map of names), so that a file of millions of lines fits
-//! into memory. A parent's row always comes before its children's.
+//! into memory. A parent's row mostly comes before its children's, and values never hang on each other
+//! in a circle.
 
 use std::collections::HashMap;
 
@@ -80,6 +81,25 @@ impl Tree {
         if let Some(name) = name {
             self.named.insert(name, row);
         }
+    }
+
+    /// Says where a value hangs.
+    pub(super) fn hang_of(&self, row: Row) -> Hang {
+        match self.parents[row as usize] {
+            NONE => Hang::Top,
+            BESIDE => Hang::Beside,
+            parent => Hang::On(parent),
+        }
+    }
+
+    /// Hangs a value elsewhere.
+    pub(super) fn hang(&mut self, row: Row, parent: Row) {
+        self.parents[row as usize] = parent;
+    }
+
+    /// Finds the last value that has an entry, for each of the entries.
+    pub(super) fn rows(&self) -> HashMap<Id, Row> {
+        self.ids.iter().zip(0..).map(|(id, row)| (*id, row)).collect()
     }
 
     /// Counts the values.
