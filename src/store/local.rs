@@ -26,6 +26,7 @@ mod housekeeper;
 mod index;
 mod init;
 mod layout;
+mod likeness;
 mod lock;
 mod loose;
 mod manifest;
