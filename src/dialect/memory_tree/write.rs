@@ -99,7 +99,8 @@ pub fn turn(
         let flat = pairs.filter(|(key, _)| !TURN_KEYS.contains(&key.as_str())).cloned().collect();
         for fields in [flat, told] {
             let value = with(fields);
-            let is_told = read_turn(&value).label == entry.label
+            let is_told = value.get("role").is_some()
+                && read_turn(&value).label == entry.label
                 && Message::read(&entry.label, &value).as_ref() == Some(&message);
             if is_told {
                 return value;

@@ -26,7 +26,6 @@ use crate::ops::imported::{IMPORT, Record};
 use crate::ops::imported_tree::{KnownBranch, TreeRecord, refs_of, state};
 use crate::session::{BranchRecord, View, transcript};
 use crate::store::{Durability, Operation, RefName, RefValue, Snapshot, Transaction};
-use crate::walk;
 
 use folder::{Contents, Folder};
 use grow::{Grown, grow};
@@ -100,22 +99,21 @@ impl Importer<'_> {
             Some(sid) => TreeRecord::last(&View::of(&*snapshot, sid)?)?,
             None => None,
         };
-        let hints = old.iter().flat_map(|old| old.placed.iter().cloned()).collect();
+        let turns_known = old.as_ref().and_then(|old| old.turns.as_ref());
+        let goes_on = match turns_known {
+            Some((runs, layout)) => contents.goes_on(&*snapshot, runs, layout)?,
+            None => false,
+        };
+        let hints = old.iter().filter(|_| goes_on).flat_map(|old| old.placed.iter().cloned());
+        let hints = hints.collect();
         let planted = plant(contents, &hints, intake);
         let grown = grow(contents, &planted, intake)?;
         intake.flush()?;
-        let mut change = ImportChange::New;
-        if let Some(old) = &old {
-            let now: HashSet<&Id> = grown.steps.iter().collect();
-            let were = old.turns.iter().flat_map(|(runs, _)| runs);
-            let mut gone = Vec::new();
-            for run in were {
-                walk::read_run(&*snapshot, run, &mut gone)?;
-            }
-            gone.retain(|id| !now.contains(id));
-            let is_grown = gone.is_empty();
-            change = if is_grown { ImportChange::Grown } else { ImportChange::Rewritten };
-        }
+        let change = match (&old, turns_known) {
+            (None, _) => ImportChange::New,
+            (Some(_), Some(_)) if !goes_on => ImportChange::Rewritten,
+            (Some(_), _) => ImportChange::Grown,
+        };
         if change == ImportChange::Rewritten {
             intake.odd(Strange::Rewritten, 1);
         }

@@ -16,9 +16,13 @@ use crate::dialect::{Layout, Odd, Piece, Splitter};
 use crate::disk::{self, SourceFile};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::object::NewObject;
+use crate::object::{NewObject, Run};
+use crate::ops::exact::entry_text;
 use crate::ops::import::feed;
 use crate::ops::import::intake::{Intake, Strange};
+use crate::repo::read_entry;
+use crate::store::Snapshot;
+use crate::walk;
 
 /// Longer files are refused: each is held in memory.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -135,6 +139,36 @@ impl Contents {
             let name = path.strip_prefix(AVATARS_FOLDER)?.strip_prefix('/')?;
             Some((name, *id))
         })
+    }
+
+    /// Says whether the transcript still begins with the turns that it had.
+    pub(super) fn goes_on(
+        &self,
+        snapshot: &dyn Snapshot,
+        runs: &[Run],
+        layout: &Layout,
+    ) -> Result<bool> {
+        let mut turns = self.turns.iter();
+        let style = self.layout.as_ref().map(|layout| layout.style).unwrap_or_default();
+        let mut known = Vec::new();
+        for run in runs {
+            walk::read_run(snapshot, run, &mut known)?;
+        }
+        for id in known {
+            let (mut was, mut is) = (Vec::new(), Vec::new());
+            entry_text(snapshot, &mut read_entry(snapshot, &id)?, layout, &mut was)?;
+            match turns.next() {
+                Some((Piece { text: Some(text), .. }, _)) => is.extend_from_slice(text),
+                Some((Piece { value: Some(value), .. }, _)) => {
+                    json::write_styled(value, style, &mut is);
+                }
+                _ => return Ok(false),
+            }
+            if was != is {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Takes the turns of a transcript apart, if it is a list.

@@ -238,7 +238,14 @@ impl Grower<'_> {
     }
 
     /// Finds the step that a fact was learned from: as it says, or the last message before it.
+    ///
+    /// One that comes only after the node was committed can't be linked.
     fn source(&self, node: usize, fact: &TreeFact) -> Option<usize> {
+        let committed = self.planted.placed[node].map_or(usize::MAX, |(step, _)| step);
+        self.told_source(node, fact).filter(|source| *source < committed)
+    }
+
+    fn told_source(&self, node: usize, fact: &TreeFact) -> Option<usize> {
         match &fact.source {
             Some(Value::Integer(number)) => self.numbers.get(number).copied(),
             Some(Value::Text(name)) => match self.names.get(name) {

@@ -129,7 +129,9 @@ fn branches(
         branches.push(Planned { branch: branch.clone(), head, ..Planned::default() });
     }
     if branches.is_empty() {
-        let followed = followed(parents);
+        // What only a merge follows ends a branch, too.
+        let followed =
+            followed(parents.iter().filter_map(|parents| parents.first()), parents.len());
         let ends = (0..parents.len()).filter(|node| !followed[*node]);
         for node in ends {
             let (label, id) = (&contents.nodes[node].branch, &contents.nodes[node].id);
@@ -457,7 +459,8 @@ impl Planter<'_> {
             }
             (self.planted.branches[at].tip, self.planted.branches[at].memory) = (Some(step), head);
         }
-        let followed = followed(&self.planted.parents);
+        let parents = &self.planted.parents;
+        let followed = followed(parents.iter().flatten(), parents.len());
         for node in 0..self.contents.nodes.len() {
             if self.planted.placed[node].is_none() && !followed[node] {
                 self.place(node, turns);
@@ -485,10 +488,10 @@ impl Planter<'_> {
     }
 }
 
-/// Says of each node whether another follows it.
-fn followed(parents: &[Vec<usize>]) -> Vec<bool> {
-    let mut followed = vec![false; parents.len()];
-    parents.iter().flatten().for_each(|parent| followed[*parent] = true);
+/// Says of each of so many nodes whether it is among the parents.
+fn followed<'a>(parents: impl Iterator<Item = &'a usize>, count: usize) -> Vec<bool> {
+    let mut followed = vec![false; count];
+    parents.for_each(|parent| followed[*parent] = true);
     followed
 }
 
