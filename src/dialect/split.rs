@@ -92,7 +92,7 @@ impl Splitter {
         let mut split = Split::default();
         let mut at = 0;
         while at < text.len() {
-            let end = memchr(b'\n', &text[at..]).map(|more| at + more);
+            let end = memchr::memchr(b'\n', &text[at..]).map(|more| at + more);
             let line = &text[at..end.unwrap_or(text.len())];
             let known = split.pieces.len();
             let pending = self.pending.len();
@@ -246,11 +246,6 @@ impl Splitter {
 
 fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
-}
-
-/// Finds a byte.
-fn memchr(byte: u8, text: &[u8]) -> Option<usize> {
-    text.iter().position(|found| *found == byte)
 }
 
 /// Finds where a whole value begins in the rest of a damaged line.

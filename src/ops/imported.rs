@@ -70,6 +70,29 @@ pub(super) fn stretches(view: &View<'_>) -> Result<Vec<Stretch>> {
     Ok(stretches)
 }
 
+/// Lists what was said in a session since, or without, its import, oldest first.
+pub(super) fn added(view: &View<'_>) -> Result<Vec<Id>> {
+    let mut runs = Vec::new();
+    let mut next = view.target("events")?;
+    let last = next.map(|id| read_event(view.snapshot, &id)).transpose()?;
+    if let Some(tip) = view.target("tip")? {
+        let count = walk::run_count(view.snapshot, &tip, last.as_ref())?;
+        runs.extend((count > 0).then_some(Run { tip, count }));
+    }
+    while let Some(id) = next {
+        let event = read_event(view.snapshot, &id)?;
+        next = event.priors.first().copied();
+        if event.label != IMPORT {
+            runs.extend(event.runs.into_iter().rev());
+        }
+    }
+    let mut entries = Vec::new();
+    for run in runs.iter().rev() {
+        walk::read_run(view.snapshot, run, &mut entries)?;
+    }
+    Ok(entries)
+}
+
 /// What the import notes of a file, in the metadata of its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {

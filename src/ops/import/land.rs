@@ -111,7 +111,7 @@ impl Landing<'_> {
             now_ms: self.operation.time,
         };
         let branch = plan.branch(old_record.as_ref())?;
-        let head = intake.tree.last().map(|row| intake.tree.id(row));
+        let head = intake.tree.end().map(|row| intake.tree.id(row));
         plan.leave(head)?;
         plan.stretches(intake, head)?;
         if !intake.has_late_parents() {
@@ -243,7 +243,7 @@ impl Plan<'_> {
                 metadata: Value::map([("first", Value::Link(first))]),
                 ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
             };
-            let head = intake.tree.last().map(|row| intake.tree.id(row));
+            let head = intake.tree.end().map(|row| intake.tree.id(row));
             let mut event = Transcript { tip: None, events: self.events }.close(
                 0,
                 BRANCH,

@@ -18,6 +18,9 @@ const NONE: Row = Row::MAX;
 /// No row: the value is not part of the tree.
 const BESIDE: Row = Row::MAX - 1;
 
+/// How many ends of paths are tried for one on which somebody speaks.
+const LEAVES_TRIED: usize = 256;
+
 /// Where a value hangs, as far as its file knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hang {
@@ -128,6 +131,28 @@ impl Tree {
         self.last
     }
 
+    /// Gives where the main path ends: in the last value, unless nobody speaks on the way to it.
+    pub(super) fn end(&self) -> Option<Row> {
+        let speaks = |tip: Row| {
+            let mut next = Some(tip);
+            std::iter::from_fn(|| {
+                let row = next?;
+                next = self.parent(row);
+                Some(row)
+            })
+            .any(|row| self.voices[row as usize] != Voice::None)
+        };
+        let mut has_child = vec![false; self.len()];
+        for parent in self.parents.iter().filter(|parent| **parent < BESIDE) {
+            has_child[*parent as usize] = true;
+        }
+        let leaves = (0..self.len() as Row)
+            .rev()
+            .filter(|row| !has_child[*row as usize] && self.parents[*row as usize] != BESIDE);
+        let mut tries = self.last.into_iter().chain(leaves.take(LEAVES_TRIED));
+        tries.find(|row| speaks(*row)).or(self.last)
+    }
+
     fn parent(&self, row: Row) -> Option<Row> {
         Some(self.parents[row as usize]).filter(|parent| *parent < BESIDE)
     }
@@ -157,12 +182,12 @@ impl Tree {
         runs
     }
 
-    /// Finds the paths on which somebody speaks and that don't end in the last value; the one that
+    /// Finds the paths on which somebody speaks and that are not the main one; the one that
     /// was written to last comes first.
     pub(super) fn sides(&self) -> Vec<Side> {
         let mut is_passed = vec![false; self.len()];
         let mut next_on_main: HashMap<Option<Row>, Row> = HashMap::new();
-        let mut row = self.last;
+        let mut row = self.end();
         while let Some(passed) = row {
             is_passed[passed as usize] = true;
             row = self.parent(passed);

@@ -81,6 +81,22 @@ fn packs_are_written_verified_and_unpacked() {
 }
 
 #[test]
+fn a_repacked_store_is_at_rest_and_goes_on() {
+    let sandbox = Sandbox::with_store();
+    let long: Vec<String> = (0..40).map(|number| format!("{number} ").repeat(9000)).collect();
+    let texts: Vec<&str> = long.iter().map(String::as_str).collect();
+    sandbox.append("s1", "main", &texts);
+    sandbox.ok(&["repack", "-q"]);
+    let journal = sandbox.join(".sapwood/objects/journal");
+    let files = std::fs::read_dir(&journal).unwrap().map(|file| file.unwrap().metadata().unwrap());
+    assert!(files.map(|file| file.len()).sum::<u64>() < 9000, "no zeros wait for what may come");
+    sandbox.append("s1", "main", &texts[..3]);
+    sandbox.append("s1", "main", &["short"]);
+    assert_eq!(sandbox.ok(&["rev-list", "--count", "HEAD"]), "44");
+    assert_eq!(sandbox.ok(&["fsck", "-q"]), "");
+}
+
+#[test]
 fn a_damaged_pack_is_exit_code_six() {
     let sandbox = filled();
     sandbox.ok(&["repack", "-q"]);
