@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sapwood::Repo;
 use sapwood::dialect::Splitter;
-use sapwood::ops::{self, Found, ImportNote, ImportOptions};
+use sapwood::ops::{self, Found, ImportNote, ImportOptions, Scope};
 use sapwood::store::Operation;
 
 use super::*;
@@ -57,7 +57,7 @@ fn there_and_back(bytes: &[u8]) -> Option<Vec<u8>> {
     })
     .unwrap();
     let mut out = Vec::new();
-    ops::export(&repo, &session?, &mut out).unwrap();
+    ops::export(&repo, &session?, Scope::Session, None, &mut out).unwrap();
     Some(out)
 }
 
