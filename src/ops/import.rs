@@ -23,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::ops::exact::Exact;
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
@@ -274,8 +275,9 @@ impl Importer<'_> {
             let snapshot = self.repo.snapshot()?;
             let sid = file.sid.as_deref().unwrap_or_default();
             let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
-            known.last().is_some_and(|last| {
-                last.layout.tail.as_text().map(str::as_bytes) == Some(&ending.tail)
+            known.last().is_some_and(|last| match &last.layout.tail {
+                Value::Link(id) => Id::of(Kind::Blob, &ending.tail) == *id,
+                tail => tail.as_text().map(str::as_bytes) == Some(&ending.tail),
             })
         };
         let change = match (&file.sid, resumed) {

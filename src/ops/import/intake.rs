@@ -303,7 +303,6 @@ impl<'a> Intake<'a> {
                 && self.tree.id(twin) != id
                 && self.tree.hang_of(twin) != hang
             {
-                // One that hangs where the other did is told again, as some programs do.
                 self.odd(Strange::Twin, line);
             }
             if elsewhere.is_awaited(name) {

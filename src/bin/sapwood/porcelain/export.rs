@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["session", "revision", "subtree"])]
     all: bool,
     #[command(flatten)]
-    training: filter::Args,
+    training: filter::Filter,
     #[command(flatten)]
     within: Within,
 }

@@ -9,7 +9,7 @@ use crate::when;
 /// What is taken, and how it is written.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Training data")]
-pub(super) struct Args {
+pub(super) struct Filter {
     /// Only branches made for this reason: message_edit, retry, …
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
     branch_reason: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct Args {
     pub(super) parquet: bool,
 }
 
-impl Args {
+impl Filter {
     /// Says whether any flag was given.
     pub(super) fn is_given(&self) -> bool {
         let lists = [&self.branch_reason, &self.label, &self.role, &self.model];
