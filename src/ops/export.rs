@@ -2,33 +2,25 @@
 
 mod facts;
 mod html;
+mod leaving;
 mod markdown;
 mod outline;
+mod spoken;
 #[cfg(test)]
 mod tests;
 mod told;
 mod training;
 mod visible;
 
-use std::io::{self, Write};
-
-use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::ops::exact::Exact;
-use crate::repo::Repo;
 
 pub use html::html;
 pub use markdown::markdown;
+pub use spoken::export;
 pub use training::{
     TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, training,
     training_parquet, training_part,
 };
-
-/// Writes the file that a session was imported from.
-pub fn export(repo: &Repo, session: &str, out: &mut dyn Write) -> Result<()> {
-    let mut exact = Exact::of(repo, session)?;
-    io::copy(&mut exact, out).map(drop).map_err(Error::io("write", "the export"))
-}
 
 /// How much of a session is exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

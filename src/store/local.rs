@@ -133,6 +133,8 @@ pub(crate) struct Inner {
     loading: Mutex<()>,
     /// Whether the contents in the journal were hashed.
     journal_checked: AtomicBool,
+    /// Whether this handle has looked for what a crash left beside the mirror files: once is enough.
+    asides_swept: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,
     /// Rung after a sync; there from the first commit on.
@@ -206,6 +208,7 @@ impl LocalStore {
             mark,
             loading: Mutex::new(()),
             journal_checked: AtomicBool::new(false),
+            asides_swept: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),
             followed: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! The last transaction of a file: its session, and the refs that make it one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::codec::Value;
 use crate::error::{Error, Result};
@@ -94,7 +95,7 @@ impl Landing<'_> {
     ) -> Result<(Transaction, Session, Record)> {
         let sid = match &self.sid {
             Some(sid) => sid.clone(),
-            None => free_sid(snapshot, intake)?,
+            None => free_sid(snapshot, intake, self.from.source.as_deref())?,
         };
         let view = View::unchecked(snapshot, &sid);
         let old = match self.sid {
@@ -110,10 +111,12 @@ impl Landing<'_> {
             now_ms: self.operation.time,
         };
         let branch = plan.branch(old_record.as_ref())?;
-        let head = intake.tree.last().map(|row| intake.tree.id(row));
+        let head = intake.tree.end().map(|row| intake.tree.id(row));
         plan.leave(head)?;
         plan.stretches(intake, head)?;
-        plan.sides(intake, &branch)?;
+        if !intake.has_late_parents() {
+            plan.sides(intake, &branch)?;
+        }
         plan.labels(intake)?;
         if let Some(head) = head {
             plan.refs.insert(format!("heads/{branch}"), RefValue::Id(head));
@@ -132,7 +135,8 @@ impl Landing<'_> {
             modified_ms: self.from.modified_ms,
             branch,
             head,
-            orphans: intake.orphans.iter().map(|(name, _)| name.clone()).collect(),
+            orphans: intake.missing().map(str::to_owned).collect(),
+            hangs: intake.hangs.iter().map(|(name, id)| (name.clone(), *id)).collect(),
         };
         let meta = self.meta(sid, old, old_record.as_ref(), intake, &record, elsewhere);
         let transaction = plan.finish(&meta, self.operation)?;
@@ -239,7 +243,7 @@ impl Plan<'_> {
                 metadata: Value::map([("first", Value::Link(first))]),
                 ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
             };
-            let head = intake.tree.last().map(|row| intake.tree.id(row));
+            let head = intake.tree.end().map(|row| intake.tree.id(row));
             let mut event = Transcript { tip: None, events: self.events }.close(
                 0,
                 BRANCH,
@@ -355,12 +359,17 @@ fn clean(text: &str, characters_max: usize, empty: &str) -> String {
     if name.is_empty() { empty.to_owned() } else { name }
 }
 
-/// Finds an id for a new session: the one it has in its file, if the file is named after it, else
-/// the file's name.
-fn free_sid(snapshot: &dyn Snapshot, intake: &Intake<'_>) -> Result<String> {
+/// Finds an id for a new session: the one it has in its file, if the file or its directory is
+/// named after it, else the file's name.
+fn free_sid(snapshot: &dyn Snapshot, intake: &Intake<'_>, path: Option<&str>) -> Result<String> {
     let source = &intake.source;
     let foreign = source.foreign.as_deref().filter(|id| !id.is_empty());
-    let is_named = foreign.is_some_and(|id| source.stem.is_empty() || source.stem.ends_with(id));
+    let above = path.and_then(|path| Path::new(path).parent()?.file_name()?.to_str());
+    let is_named = foreign.is_some_and(|id| {
+        source.stem.is_empty()
+            || source.stem.ends_with(id)
+            || (source.agent.is_none() && above.is_some_and(|name| name == id))
+    });
     let stem = match foreign {
         Some(id) if is_named => id,
         _ if source.stem.is_empty() => SESSION_STEM,

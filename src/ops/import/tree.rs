@@ -1,7 +1,8 @@
 //! The tree of a file: a row for each of its values, in their order.
 //!
 //! Rows are small (about 60 bytes with the map of names), so that a file of millions of lines fits
-//! into memory. A parent's row always comes before its children's.
+//! into memory. A parent's row mostly comes before its children's, and values never hang on each other
+//! in a circle.
 
 use std::collections::HashMap;
 
@@ -16,6 +17,9 @@ pub(super) type Row = u32;
 const NONE: Row = Row::MAX;
 /// No row: the value is not part of the tree.
 const BESIDE: Row = Row::MAX - 1;
+
+/// How many ends of paths are tried for one on which somebody speaks.
+const LEAVES_TRIED: usize = 256;
 
 /// Where a value hangs, as far as its file knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +83,25 @@ impl Tree {
         }
     }
 
+    /// Says where a value hangs.
+    pub(super) fn hang_of(&self, row: Row) -> Hang {
+        match self.parents[row as usize] {
+            NONE => Hang::Top,
+            BESIDE => Hang::Beside,
+            parent => Hang::On(parent),
+        }
+    }
+
+    /// Hangs a value elsewhere.
+    pub(super) fn hang(&mut self, row: Row, parent: Row) {
+        self.parents[row as usize] = parent;
+    }
+
+    /// Finds the last value that has an entry, for each of the entries.
+    pub(super) fn rows(&self) -> HashMap<Id, Row> {
+        self.ids.iter().zip(0..).map(|(id, row)| (*id, row)).collect()
+    }
+
     /// Counts the values.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
@@ -103,6 +126,28 @@ impl Tree {
     /// Gives the last value that is part of the tree.
     pub(super) fn last(&self) -> Option<Row> {
         self.last
+    }
+
+    /// Gives where the main path ends: in the last value, unless nobody speaks on the way to it.
+    pub(super) fn end(&self) -> Option<Row> {
+        let speaks = |tip: Row| {
+            let mut next = Some(tip);
+            std::iter::from_fn(|| {
+                let row = next?;
+                next = self.parent(row);
+                Some(row)
+            })
+            .any(|row| self.voices[row as usize] != Voice::None)
+        };
+        let mut has_child = vec![false; self.len()];
+        for parent in self.parents.iter().filter(|parent| **parent < BESIDE) {
+            has_child[*parent as usize] = true;
+        }
+        let leaves = (0..self.len() as Row)
+            .rev()
+            .filter(|row| !has_child[*row as usize] && self.parents[*row as usize] != BESIDE);
+        let mut tries = self.last.into_iter().chain(leaves.take(LEAVES_TRIED));
+        tries.find(|row| speaks(*row)).or(self.last)
     }
 
     fn parent(&self, row: Row) -> Option<Row> {
@@ -134,12 +179,12 @@ impl Tree {
         runs
     }
 
-    /// Finds the paths on which somebody speaks and that don't end in the last value; the one that
+    /// Finds the paths on which somebody speaks and that are not the main one; the one that
     /// was written to last comes first.
     pub(super) fn sides(&self) -> Vec<Side> {
         let mut is_passed = vec![false; self.len()];
         let mut next_on_main: HashMap<Option<Row>, Row> = HashMap::new();
-        let mut row = self.last;
+        let mut row = self.end();
         while let Some(passed) = row {
             is_passed[passed as usize] = true;
             row = self.parent(passed);
