@@ -21,6 +21,7 @@ mod dash;
 mod fields;
 mod gemini;
 mod layout;
+pub mod memory_tree;
 mod opencode;
 mod parts;
 mod pi;

@@ -23,7 +23,9 @@ use std::path::Path;
 pub use bell::{Bell, Heard};
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
-pub use source::{SourceFile, Unreadable, find_sources, look_at_source, open_source};
+pub use source::{
+    SourceFile, Unreadable, find_sources, list_below, look_at_source, open_source, write_export,
+};
 pub use stream::{Reader, Writer};
 
 /// How a file is opened.

@@ -28,6 +28,7 @@ mod grep;
 mod handoff;
 mod import;
 mod imported;
+mod imported_tree;
 mod label;
 mod list;
 mod log;
@@ -72,8 +73,9 @@ pub use dedup::{Cause, Sharing, Survey, SurveyOptions, Waste, sharing, survey};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
 pub use export::{
-    Scope, TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, export,
-    html, markdown, training, training_parquet, training_part,
+    Scope, TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart,
+    TreeExported, export, export_memory_tree, html, markdown, training, training_parquet,
+    training_part,
 };
 pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};

@@ -35,8 +35,8 @@ pub use crate::walk::transcript;
 pub use append::append;
 pub use change::Change;
 pub use context::{
-    Context, Dangling, Shown, before_calls, check_answered, context, first_kept, lost_by,
-    restored_entry, shown_message, summaries, unanswered,
+    Context, Dangling, Shown, before_calls, check_answered, context, first_kept, is_left_out,
+    lost_by, restored_entry, shown_message, summaries, unanswered,
 };
 pub use draft::Draft;
 pub use forest::Forest;

@@ -185,6 +185,39 @@ impl Splitter {
         Some(split)
     }
 
+    /// Takes a document apart that is a list, or a map with one under some key. An item that is no
+    /// map is kept as text.
+    pub fn list(&mut self, text: &[u8], keys: &[&str]) -> Option<Split> {
+        let text = std::str::from_utf8(text).ok()?;
+        let start = text.len() - self.skip_blank_lines(text).len();
+        let (value, end) = json::parse_first(&text[start..], Rigour::Lenient).ok()?;
+        let body = &text[start..start + end];
+        let key = keys.iter().find(|key| value.get(key).is_some_and(|it| it.as_list().is_some()));
+        let (items, open) = match key {
+            Some(key) => (value.get(key)?.as_list()?, list_under(key, body)?),
+            None => (value.as_list()?, 0),
+        };
+        let mut split = Split::default();
+        let mut at = 0;
+        for (span, item) in spans(body, open, items.len())?.into_iter().zip(items) {
+            self.pending.push_str(&body[at..span.start]);
+            self.lines += newlines(&body[at..span.start]);
+            at = span.end;
+            match item.as_map() {
+                Some(_) => self.read(&body[span.clone()], item.clone(), None, &mut split.pieces),
+                None => {
+                    let text = body[span.clone()].as_bytes();
+                    self.unread(text, Odd::Unreadable, &mut split.pieces);
+                }
+            }
+            self.lines += newlines(&body[span]);
+        }
+        self.pending.push_str(&body[at..]);
+        self.pending.push_str(&text[start + end..]);
+        split.bytes = text.len();
+        Some(split)
+    }
+
     fn skip_blank_lines<'a>(&mut self, text: &'a str) -> &'a str {
         let rest = text.trim_start_matches([' ', '\t', '\r', '\n', '\u{feff}']);
         self.pending.push_str(&text[..text.len() - rest.len()]);
@@ -285,29 +318,34 @@ fn conversation(text: &str, value: &Value) -> Option<Vec<std::ops::Range<usize>>
         return None;
     }
     let open = match value {
-        Value::Map(_) => list_of_messages(text)?,
+        Value::Map(_) => list_under("messages", text)?,
         _ => 0,
     };
-    let mut spans = Vec::with_capacity(messages.len());
+    spans(text, open, messages.len())
+}
+
+/// Finds the items of a list, by where it opens and how many there are.
+fn spans(text: &str, open: usize, count: usize) -> Option<Vec<std::ops::Range<usize>>> {
+    let mut spans = Vec::with_capacity(count);
     let mut at = open + 1;
-    for _ in messages {
+    for _ in 0..count {
         at += text[at..].find(|letter: char| !is_blank(letter) && letter != ',')?;
-        let (_, bytes) = json::parse_first(&text[at..], Rigour::Strict).ok()?;
+        let (_, bytes) = json::parse_first(&text[at..], Rigour::Lenient).ok()?;
         spans.push(at..at + bytes);
         at += bytes;
     }
     Some(spans)
 }
 
-/// Finds where the list of messages of a map begins.
-fn list_of_messages(text: &str) -> Option<usize> {
+/// Finds where the list under a key of a map begins.
+fn list_under(wanted: &str, text: &str) -> Option<usize> {
     let skip = |at: usize| Some(at + text[at..].find(|letter: char| !is_blank(letter))?);
     let mut at = skip(0)? + 1;
     loop {
         at = skip(at)?;
         let (key, bytes) = json::parse_first(&text[at..], Rigour::Strict).ok()?;
         at = skip(skip(at + bytes)? + 1)?;
-        if key.as_text() == Some("messages") {
+        if key.as_text() == Some(wanted) {
             return Some(at);
         }
         let (_, bytes) = json::parse_first(&text[at..], Rigour::Strict).ok()?;

@@ -1,9 +1,11 @@
-//! Files of other programs: found, looked at, and read; never written.
+//! Files of other programs: found, looked at, and read. Written are only those of an export.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+
+use super::{OsDisk, create_dir_durably, replace_file};
 
 /// The ending of a file that is compressed.
 const COMPRESSED: &str = "zst";
@@ -76,4 +78,26 @@ pub fn open_source(path: &Path) -> io::Result<Box<dyn Read + Send>> {
         return Ok(Box::new(zstd::Decoder::new(file)?));
     }
     Ok(Box::new(file))
+}
+
+/// Lists all files below a directory, by their paths within it, sorted; none if it is not there.
+pub fn list_below(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(dir).follow_links(true).sort_by_file_name() {
+        match entry {
+            Err(error) if super::is_not_found(&error) && error.depth() == 0 => break,
+            Err(error) => return Err(error.into()),
+            Ok(entry) if entry.file_type().is_dir() => {}
+            Ok(entry) => files.extend(entry.path().strip_prefix(dir).map(Path::to_owned)),
+        }
+    }
+    Ok(files)
+}
+
+/// Writes a file of an export, and the directories above it; a crash leaves all of it or nothing.
+pub fn write_export(path: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        create_dir_durably(&OsDisk, folder)?;
+    }
+    replace_file(&OsDisk, path, content)
 }

@@ -107,7 +107,7 @@ pub(crate) fn entry_text(
 }
 
 /// Appends a text, or the bytes of the blob that a link leads to.
-fn bytes_of(snapshot: &dyn Snapshot, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn bytes_of(snapshot: &dyn Snapshot, value: &Value, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
         Value::Link(id) => match read(snapshot, id)? {

@@ -4,6 +4,7 @@ mod facts;
 mod html;
 mod leaving;
 mod markdown;
+mod memory_tree;
 mod outline;
 mod spoken;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::id::Id;
 
 pub use html::html;
 pub use markdown::markdown;
+pub use memory_tree::{TreeExported, export_memory_tree};
 pub use spoken::export;
 pub use training::{
     TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, training,

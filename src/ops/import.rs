@@ -13,6 +13,7 @@ mod files;
 mod intake;
 mod land;
 mod late;
+mod memory_tree;
 mod report;
 mod tree;
 
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect};
 use crate::error::{Error, Result};
 use crate::id::Id;
@@ -38,6 +40,7 @@ use intake::Intake;
 use land::Landing;
 
 pub use files::{Found, find_files};
+pub(crate) use memory_tree::is_part;
 pub use report::{ImportChange, ImportNote, ImportOutcome, Imported, Oddity, Strange, Tally};
 
 /// How often files are read again because what they hang on has changed. A chain of files needs as
@@ -64,7 +67,9 @@ pub fn import(
     operation: &Operation,
     note: &mut dyn FnMut(ImportNote<'_>),
 ) -> Result<ImportOutcome> {
+    let is_for_trees = options.dialect.as_deref() == Some(MEMORY_TREE);
     let dialect = match &options.dialect {
+        _ if is_for_trees => None,
         Some(name) => Some(dialect::named(name).ok_or_else(|| unknown_dialect(name))?),
         None => None,
     };
@@ -85,7 +90,16 @@ pub fn import(
         let error = Error::io("read", &unreadable.path)(unreadable.error);
         importer.fail(&unreadable.path, error)?;
     }
-    let mut files = importer.changed(found.files);
+    importer.trees(found.trees)?;
+    let (files, others) = match is_for_trees {
+        true => (Vec::new(), found.files),
+        false => (found.files, Vec::new()),
+    };
+    for other in others {
+        importer.outcome.unknown += 1;
+        (importer.note)(ImportNote::Unknown(&other.path));
+    }
+    let mut files = importer.changed(files);
     files.extend(stdin.map(|stream| File { stream: Some(stream), ..File::default() }));
     importer.pass(files)?;
     importer.link()?;
@@ -93,7 +107,8 @@ pub fn import(
 }
 
 fn unknown_dialect(name: &str) -> Error {
-    let names: Vec<&str> = dialect::dialects().iter().map(|dialect| dialect.name()).collect();
+    let mut names: Vec<&str> = dialect::dialects().iter().map(|dialect| dialect.name()).collect();
+    names.push(MEMORY_TREE);
     Error::Refused {
         why: format!(
             "there is no dialect '{}'; known are {}",

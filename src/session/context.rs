@@ -360,7 +360,7 @@ fn said_by_user(text: &str) -> Option<Message> {
 
 /// Says whether a program does not show its message to a model: a command that a person ran for
 /// themselves, or an error told in the model's name.
-fn is_left_out(body: &Value) -> bool {
+pub fn is_left_out(body: &Value) -> bool {
     let payload = body.get("message").unwrap_or(body);
     let is_true = |flag: Option<&Value>| flag.and_then(Value::as_bool) == Some(true);
     is_true(payload.get("excludeFromContext")) || is_true(body.get("isApiErrorMessage"))

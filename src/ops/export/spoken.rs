@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Write};
 
 use crate::codec::{Value, json};
+use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect, Leaving, Parent, Source, Writer};
 use crate::error::{Error, Result};
 use crate::id::Id;
@@ -40,6 +41,12 @@ pub fn export(
     let snapshot = repo.snapshot()?;
     let view = View::of(&*snapshot, session)?;
     let own = own_dialect(&view)?;
+    if to.is_none() && own.as_deref() == Some(MEMORY_TREE) {
+        return Err(Error::Refused {
+            why: format!("session '{session}' came from a directory, not from a file"),
+            hint: "write the directory again: --to memory-tree -o DIR",
+        });
+    }
     let name = to.or(own.as_deref()).unwrap_or(NATIVE);
     let dialect = dialect::named(name).ok_or_else(|| Error::Refused {
         why: format!("there is no dialect '{}'", name.escape_debug()),

@@ -8,6 +8,7 @@ use crate::codec::Value;
 use crate::codec::json::{self, Rigour};
 use crate::disk::{self, SourceFile, Unreadable};
 use crate::ops::import::land::From;
+use crate::ops::import::memory_tree;
 use crate::time;
 
 /// How the names of session files end. A file that is named itself may be called anything.
@@ -24,6 +25,8 @@ const TIME_KEYS: [&str; 3] = ["timestamp", "startTime", "time"];
 pub struct Found {
     /// Those that can be looked at.
     pub files: Vec<SourceFile>,
+    /// The directories that are memory trees. Their files are not among the others.
+    pub trees: Vec<PathBuf>,
     /// Those that can't.
     pub unreadable: Vec<Unreadable>,
 }
@@ -36,6 +39,7 @@ pub fn find_files(paths: &[PathBuf]) -> Found {
     }
     found.files.sort();
     found.files.dedup_by(|one, other| one.path == other.path);
+    found.trees = memory_tree::take_trees(&mut found.files);
     found
 }
 

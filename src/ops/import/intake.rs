@@ -21,7 +21,7 @@ use crate::repo::Repo;
 use crate::store::{Durability, Transaction};
 
 /// The type of an entry that could not be read: its text is kept, and nothing else is known.
-const UNPARSED: &str = "unparsed";
+pub(super) const UNPARSED: &str = "unparsed";
 
 /// How many values are looked at to recognise a dialect.
 const VALUES_RECOGNISED: usize = 8;
@@ -147,7 +147,7 @@ impl<'a> Intake<'a> {
     pub(super) fn odd(&mut self, what: Strange, line: u64) {
         self.odd_count += 1;
         if self.odds.len() < ODDITIES_TOLD_MAX {
-            self.odds.push(Oddity { what, line });
+            self.odds.push(Oddity { what, line, file: None });
         }
     }
 

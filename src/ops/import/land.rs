@@ -53,11 +53,13 @@ pub(super) struct Landed {
 }
 
 /// What a plan gathers.
-struct Plan<'a> {
-    view: View<'a>,
+pub(super) struct Plan<'a> {
+    pub(super) view: View<'a>,
     objects: Vec<NewObject>,
-    refs: BTreeMap<String, RefValue>,
-    events: Option<Id>,
+    pub(super) refs: BTreeMap<String, RefValue>,
+    /// Refs that go, if they are there.
+    pub(super) drops: Vec<String>,
+    pub(super) events: Option<Id>,
     now_ms: i64,
 }
 
@@ -103,13 +105,7 @@ impl Landing<'_> {
             None => None,
         };
         let old_record = old.as_ref().and_then(|meta| Record::of(&meta.meta));
-        let mut plan = Plan {
-            events: view.target("events")?,
-            view,
-            objects: Vec::new(),
-            refs: BTreeMap::new(),
-            now_ms: self.operation.time,
-        };
+        let mut plan = Plan::on(view, self.operation.time)?;
         let branch = plan.branch(old_record.as_ref())?;
         let head = intake.tree.end().map(|row| intake.tree.id(row));
         plan.leave(head)?;
@@ -180,7 +176,14 @@ impl Landing<'_> {
     }
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// Begins to change a session, or to make one.
+    pub(super) fn on(view: View<'a>, now_ms: i64) -> Result<Plan<'a>> {
+        let events = view.target("events")?;
+        let (objects, refs, drops) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Ok(Plan { view, objects, refs, drops, events, now_ms })
+    }
+
     /// Chooses the branch that follows the file: the one that did, unless somebody moved it.
     fn branch(&self, old: Option<&Record>) -> Result<String> {
         let Some(old) = old else {
@@ -193,7 +196,7 @@ impl Plan<'_> {
     }
 
     /// Closes the run that somebody began since the last import.
-    fn leave(&mut self, next: Option<Id>) -> Result<()> {
+    pub(super) fn leave(&mut self, next: Option<Id>) -> Result<()> {
         let end = Transcript { tip: self.view.target("tip")?, events: self.events };
         let count = end.run_count(self.view.snapshot)?;
         if count > 0
@@ -244,23 +247,28 @@ impl Plan<'_> {
                 ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
             };
             let head = intake.tree.end().map(|row| intake.tree.id(row));
-            let mut event = Transcript { tip: None, events: self.events }.close(
-                0,
-                BRANCH,
-                head,
-                record.body(&name),
-                intake.time(),
-            );
-            event.priors = self.events.into_iter().collect();
-            let id = self.put(Object::Event(event))?;
-            self.events = Some(id);
-            self.refs.insert(format!("records/{name}"), RefValue::Id(id));
+            self.record(&name, &record, head, intake.time())?;
             self.refs.insert(format!("heads/{name}"), tip);
         }
         Ok(())
     }
 
-    fn free_branch(&self, stem: &str, main: &str) -> Result<String> {
+    /// Records what is known of a branch; the conversation goes on at `next`.
+    pub(super) fn record(
+        &mut self,
+        name: &str,
+        record: &BranchRecord,
+        next: Option<Id>,
+        time: i64,
+    ) -> Result<()> {
+        let end = Transcript { tip: None, events: self.events };
+        let id = self.put(Object::Event(end.close(0, BRANCH, next, record.body(name), time)))?;
+        self.events = Some(id);
+        self.refs.insert(format!("records/{name}"), RefValue::Id(id));
+        Ok(())
+    }
+
+    pub(super) fn free_branch(&self, stem: &str, main: &str) -> Result<String> {
         let mut name = stem.to_owned();
         let mut number = 2;
         loop {
@@ -297,11 +305,11 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn put(&mut self, object: Object) -> Result<Id> {
+    pub(super) fn put(&mut self, object: Object) -> Result<Id> {
         object::encode_lifted(object, &mut self.objects)
     }
 
-    fn finish(mut self, meta: &Session, operation: &Operation) -> Result<Transaction> {
+    pub(super) fn finish(mut self, meta: &Session, operation: &Operation) -> Result<Transaction> {
         let meta = self.put(Object::Session(meta.clone()))?;
         self.refs.insert("meta".to_owned(), RefValue::Id(meta));
         self.refs.extend(self.events.map(|events| ("events".to_owned(), RefValue::Id(events))));
@@ -311,6 +319,12 @@ impl Plan<'_> {
             let name = self.view.name(&rest)?;
             let expected = snapshot.reference(&name)?.map_or(Expected::Missing, Expected::Is);
             refs.push(RefUpdate { name, expected, new: Some(new) });
+        }
+        for rest in &self.drops {
+            let name = self.view.name(rest)?;
+            if let Some(value) = snapshot.reference(&name)? {
+                refs.push(RefUpdate { name, expected: Expected::Is(value), new: None });
+            }
         }
         let current = RefName::new("HEAD")?;
         if snapshot.reference(&current)?.is_none() {
@@ -344,12 +358,12 @@ fn stem_of(snapshot: &dyn Snapshot, first: &Id) -> Result<String> {
     Ok(if is_branch_name(&stem) { stem } else { BRANCH_STEM.to_owned() })
 }
 
-fn is_branch_name(name: &str) -> bool {
+pub(super) fn is_branch_name(name: &str) -> bool {
     check_name("branch", name).is_ok() && RefName::of_session("s", &format!("heads/{name}")).is_ok()
 }
 
 /// Makes a name of a text: one line, no blanks at its ends, nothing that a ref may not have.
-fn clean(text: &str, characters_max: usize, empty: &str) -> String {
+pub(super) fn clean(text: &str, characters_max: usize, empty: &str) -> String {
     let letters = text.chars().map(|letter| match letter {
         letter if letter.is_control() => ' ',
         letter => letter,
@@ -361,7 +375,11 @@ fn clean(text: &str, characters_max: usize, empty: &str) -> String {
 
 /// Finds an id for a new session: the one it has in its file, if the file or its directory is
 /// named after it, else the file's name.
-fn free_sid(snapshot: &dyn Snapshot, intake: &Intake<'_>, path: Option<&str>) -> Result<String> {
+pub(super) fn free_sid(
+    snapshot: &dyn Snapshot,
+    intake: &Intake<'_>,
+    path: Option<&str>,
+) -> Result<String> {
     let source = &intake.source;
     let foreign = source.foreign.as_deref().filter(|id| !id.is_empty());
     let above = path.and_then(|path| Path::new(path).parent()?.file_name()?.to_str());

@@ -84,6 +84,8 @@ pub struct Oddity {
     pub what: Strange,
     /// The line, from 1.
     pub line: u64,
+    /// The file, where a source has several.
+    pub file: Option<String>,
 }
 
 /// What can be odd about a file.

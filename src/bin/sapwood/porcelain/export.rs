@@ -18,6 +18,9 @@ use crate::target::Within;
 /// The forms that are read by people.
 const FOR_PEOPLE: [&str; 2] = ["markdown", "html"];
 
+/// The form that is a directory.
+const MEMORY_TREE: &str = "memory-tree";
+
 /// How the name of a file ends that is not written whole yet.
 const UNFINISHED: &str = ".part";
 
@@ -26,9 +29,9 @@ const UNFINISHED: &str = ".part";
 /// A session that was imported comes back byte for byte, and behind it what was
 /// added since. With REV, the path to it; with --subtree, also what hangs on
 /// it. --to takes the dialects pi, claude, codex, rollouts, dash, chat (and
-/// copilot, gemini, opencode for what came from them), markdown and html, and
-/// for training openai-jsonl, sharegpt, sft, dpo and kto. A session that came
-/// from no file is written in pi's.
+/// copilot, gemini, opencode for what came from them), memory-tree (a folder),
+/// markdown and html, and for training openai-jsonl, sharegpt, sft, dpo and
+/// kto. A session that came from no file is written in pi's.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -68,6 +71,9 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if let Some(form) = form {
         return args.train(form, &reader, &sessions, context);
     }
+    if args.to.as_deref() == Some(MEMORY_TREE) {
+        return args.plant(&reader, &sessions);
+    }
     if let (true, Some(folder)) = (args.all, &args.output) {
         std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
         for (session, scope) in &sessions {
@@ -92,11 +98,13 @@ impl Args {
         if let Some(name) = &self.to
             && form.is_none()
             && !FOR_PEOPLE.contains(&name.as_str())
+            && name != MEMORY_TREE
             && dialect::named(name).is_none()
         {
             let dialects = dialect::dialects().iter().map(|dialect| dialect.name());
             let forms = TrainingForm::ALL.into_iter().map(TrainingForm::name);
-            let known: Vec<&str> = dialects.chain(FOR_PEOPLE).chain(forms).collect();
+            let known: Vec<&str> =
+                dialects.chain(FOR_PEOPLE).chain([MEMORY_TREE]).chain(forms).collect();
             return Err(Failure::Request {
                 message: format!("there is no form '{}'", name.escape_debug()),
                 hint: Some(format!("take one of {}", known.join(", "))),
@@ -113,6 +121,18 @@ impl Args {
             return Err(Failure::Usage("--all needs a folder to write to: -o DIR".to_owned()));
         }
         Ok(())
+    }
+
+    /// Writes a memory tree, which is a directory.
+    fn plant(&self, reader: &Reader, sessions: &[(String, Scope)]) -> Result<Answer, Failure> {
+        let Some(folder) = &self.output else {
+            return Err(Failure::Usage("--to memory-tree needs a folder: -o DIR".to_owned()));
+        };
+        for (session, _) in sessions {
+            let folder = if self.all { folder.join(session) } else { folder.clone() };
+            ops::export_memory_tree(&reader.opened.repo, session, &folder)?;
+        }
+        Ok(Answer::Yes)
     }
 
     fn sessions(&self, reader: &Reader) -> Result<Vec<(String, Scope)>, Failure> {

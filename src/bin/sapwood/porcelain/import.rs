@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// What the files are, instead of looking: pi, claude, codex, rollouts,
-    /// dash, copilot, gemini, opencode, chat
+    /// dash, copilot, gemini, opencode, chat, memory-tree
     #[arg(long, value_name = "NAME")]
     dialect: Option<String>,
     /// Write nothing, and say what would be stored
@@ -318,6 +318,7 @@ impl Seen {
             self.kinds.iter().map(|(what, count)| format!("{count} {}", word(*what))).collect();
         output.item(format_args!("odd, and kept as it is: {}", kinds.join(", ")))?;
         for (path, odd) in &self.odds {
+            let path = odd.file.as_ref().map_or_else(|| path.clone(), |file| path.join(file));
             let place = shown::line(&path.display().to_string()).into_owned();
             output.item(format_args!("  {place}:{}: {}", odd.line, word(odd.what)))?;
         }
@@ -369,7 +370,9 @@ fn plural(count: u64, word: &str) -> String {
 fn print_json(context: &mut Context, imported: &Imported) -> Result<(), Failure> {
     let path = |path: &Path| Value::from(path.to_string_lossy().into_owned());
     let odds = imported.odds.iter().map(|odd| {
-        output::object([("what", word(odd.what).into()), ("line", output::count(odd.line))])
+        let file = odd.file.clone().map(|file| ("file", file.into()));
+        let place = [("what", word(odd.what).into()), ("line", output::count(odd.line))];
+        output::object(place.into_iter().chain(file))
     });
     let tally = &imported.tally;
     context.output.record([
