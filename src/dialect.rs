@@ -181,6 +181,11 @@ pub trait Writer {
     /// Makes the values of a step; a parent comes before its children.
     fn step(&mut self, step: &Leaving) -> Vec<Value>;
 
+    /// Notes a step that stands in the file already, under its id there, if it has one.
+    fn known(&mut self, step: &Leaving, id: Option<&str>) {
+        let _ = (step, id);
+    }
+
     /// Makes what comes after all steps.
     fn end(&mut self) -> Vec<Value> {
         Vec::new()

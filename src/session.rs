@@ -36,7 +36,7 @@ pub use append::append;
 pub use change::Change;
 pub use context::{
     Context, Dangling, Shown, before_calls, check_answered, context, first_kept, is_left_out,
-    lost_by, restored_entry, summaries, unanswered,
+    lost_by, restored_entry, shown_message, summaries, unanswered,
 };
 pub use draft::Draft;
 pub use forest::Forest;

@@ -25,8 +25,10 @@ impl Dialect for Chat {
 
     fn recognise(&self, first: &[Value]) -> bool {
         match first {
-            [list, message, ..] if is_list(list) => is_message(message),
-            [first, ..] => is_list(first) || is_message(first),
+            [list, rest @ ..] if is_list(list) => {
+                rest.iter().find(|value| !is_list(value)).is_none_or(is_message)
+            }
+            [first, ..] => is_message(first),
             [] => false,
         }
     }

@@ -92,7 +92,7 @@ impl Splitter {
         let mut split = Split::default();
         let mut at = 0;
         while at < text.len() {
-            let end = memchr(b'\n', &text[at..]).map(|more| at + more);
+            let end = memchr::memchr(b'\n', &text[at..]).map(|more| at + more);
             let line = &text[at..end.unwrap_or(text.len())];
             let known = split.pieces.len();
             let pending = self.pending.len();
@@ -100,7 +100,8 @@ impl Splitter {
             let is_whole = split.pieces[known..].iter().all(|piece| piece.value.is_some());
             if end.is_none() && !is_whole && !is_cut {
                 // Perhaps somebody is just writing it.
-                split.pieces.truncate(known);
+                let left = split.pieces.drain(known..).next();
+                self.pending = left.map(|piece| piece.before).unwrap_or_default();
                 self.pending.truncate(pending);
                 break;
             }
@@ -163,7 +164,7 @@ impl Splitter {
         }
         let is_welded = !is_first || !rest.trim().is_empty();
         let odd = odd.or(is_welded.then_some(Odd::Welded));
-        match conversation(text, &value) {
+        match conversation(text, &value).filter(|_| odd != Some(Odd::Ambiguous)) {
             Some(spans) => self.conversation(text, &value, &spans, pieces),
             None => self.read(text, value, odd, pieces),
         }
@@ -278,11 +279,6 @@ impl Splitter {
 
 fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
-}
-
-/// Finds a byte.
-fn memchr(byte: u8, text: &[u8]) -> Option<usize> {
-    text.iter().position(|found| *found == byte)
 }
 
 /// Finds where a whole value begins in the rest of a damaged line.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use crate::codec::json::Style;
 use crate::codec::{Value, json};
 use crate::dialect::Layout;
 use crate::error::{Error, Result};
@@ -53,7 +54,12 @@ impl Exact {
                 self.buffer.extend_from_slice(self.layout.before(self.place).as_bytes());
                 self.place += 1;
                 let mut entry = read_entry(&*self.snapshot, &id)?;
-                return entry_text(&*self.snapshot, &mut entry, &self.layout, &mut self.buffer);
+                return entry_text(
+                    &*self.snapshot,
+                    &mut entry,
+                    self.layout.style,
+                    &mut self.buffer,
+                );
             }
             match self.stretches.pop_front() {
                 Some(stretch) => {
@@ -89,14 +95,14 @@ impl Read for Exact {
 pub(crate) fn entry_text(
     snapshot: &dyn Snapshot,
     entry: &mut Entry,
-    layout: &Layout,
+    style: Style,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     if let Some(raw) = &entry.raw {
         return bytes_of(snapshot, raw, out);
     }
     restored(snapshot, &mut entry.body)?;
-    json::write_styled(&entry.body, layout.style, out);
+    json::write_styled(&entry.body, style, out);
     Ok(())
 }
 

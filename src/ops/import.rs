@@ -14,18 +14,20 @@ mod intake;
 mod land;
 mod late;
 mod memory_tree;
+mod report;
 mod tree;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::ops::exact::Exact;
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
@@ -39,8 +41,12 @@ use intake::Intake;
 use land::Landing;
 
 pub use files::{Found, find_files};
-pub use intake::{Oddity, Strange, Tally};
 pub(crate) use memory_tree::is_part;
+pub use report::{ImportChange, ImportNote, ImportOutcome, Imported, Oddity, Strange, Tally};
+
+/// How often files are read again because what they hang on has changed. A chain of files needs as
+/// many rounds as it is long, if they are read in the worst order.
+const LINK_ROUNDS_MAX: usize = 64;
 
 /// What to import.
 #[derive(Clone, Debug, Default)]
@@ -51,78 +57,6 @@ pub struct ImportOptions {
     pub dry_run: bool,
     /// Whether to go on after a file that can't be read.
     pub keep_going: bool,
-}
-
-/// What became of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
-    /// The session; in a dry run, the one that the file has already, if any.
-    pub session: Option<String>,
-    /// The file; `None` for standard input.
-    pub source: Option<PathBuf>,
-    /// The dialect.
-    pub dialect: &'static str,
-    /// What happened.
-    pub change: ImportChange,
-    /// How many values its session has of it.
-    pub values: u64,
-    /// How many bytes were read.
-    pub bytes: u64,
-    /// What was added and what was shared.
-    pub tally: Tally,
-    /// What was odd, the first of it.
-    pub odds: Vec<Oddity>,
-    /// How much was odd.
-    pub odd_count: u64,
-}
-
-/// What an import did to a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImportChange {
-    /// It was made.
-    New,
-    /// It got what its file had gained.
-    Grown,
-    /// Its file had been written anew, and so was it.
-    Rewritten,
-    /// Its values were hung on those of another file that has come.
-    Linked,
-    /// There was nothing new.
-    Unchanged,
-}
-
-/// What an import tells while it works.
-#[derive(Debug)]
-pub enum ImportNote<'a> {
-    /// So many bytes of so many have been read.
-    Progress(u64, u64),
-    /// A file is done.
-    Session(&'a Imported),
-    /// A file is no session that is known.
-    Unknown(&'a Path),
-    /// A file can't be read.
-    Failed(&'a Path, &'a Error),
-}
-
-/// What an import did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ImportOutcome {
-    /// Sessions that were made or changed.
-    pub sessions: u64,
-    /// Files in which nothing was new.
-    pub unchanged: u64,
-    /// Files that are no sessions.
-    pub unknown: u64,
-    /// Files that could not be read.
-    pub failed: u64,
-    /// Bytes of the files.
-    pub bytes: u64,
-    /// Bytes that were read.
-    pub bytes_read: u64,
-    /// What was added and what was shared.
-    pub tally: Tally,
-    /// How much was odd.
-    pub odd_count: u64,
 }
 
 /// Imports files, and standard input if it is given.
@@ -148,7 +82,7 @@ pub fn import(
         elsewhere: Elsewhere::of(repo)?,
         outcome: ImportOutcome::default(),
         bytes_total: 0,
-        again: BTreeSet::new(),
+        again: BTreeMap::new(),
         late: HashSet::new(),
         dry_seen: HashSet::new(),
         note,
@@ -194,8 +128,8 @@ struct Importer<'a> {
     elsewhere: Elsewhere,
     outcome: ImportOutcome,
     bytes_total: u64,
-    /// Sessions whose values can be hung on values of other files now.
-    again: BTreeSet<String>,
+    /// Sessions whose values can be hung on others now, and whether these follow in the same file.
+    again: BTreeMap<String, bool>,
     /// Files in which values come before those that they hang on.
     late: HashSet<String>,
     dry_seen: HashSet<Id>,
@@ -308,6 +242,10 @@ impl Importer<'_> {
                 intake.recall(id, &read_entry(&*snapshot, &id)?);
             }
         }
+        intake.hang_recalled();
+        if let Some(known) = self.elsewhere.session(sid) {
+            intake.recall_record(&known.record);
+        }
         Ok(())
     }
 
@@ -327,7 +265,9 @@ impl Importer<'_> {
             (self.note)(ImportNote::Unknown(&path));
             return Ok(());
         };
-        if !file.is_late && intake.has_late_parents() && file.path.is_some() {
+        let is_late = intake.has_late_parents() || self.is_answered(file, &intake);
+        if is_late && !file.is_again && file.path.is_some() {
+            self.dry_seen = std::mem::take(&mut intake.dry_seen);
             self.late.extend(file.source());
             return Ok(());
         }
@@ -335,8 +275,9 @@ impl Importer<'_> {
             let snapshot = self.repo.snapshot()?;
             let sid = file.sid.as_deref().unwrap_or_default();
             let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
-            known.last().is_some_and(|last| {
-                last.layout.tail.as_text().map(str::as_bytes) == Some(&ending.tail)
+            known.last().is_some_and(|last| match &last.layout.tail {
+                Value::Link(id) => Id::of(Kind::Blob, &ending.tail) == *id,
+                tail => tail.as_text().map(str::as_bytes) == Some(&ending.tail),
             })
         };
         let change = match (&file.sid, resumed) {
@@ -357,20 +298,7 @@ impl Importer<'_> {
         if change == ImportChange::Unchanged || self.options.dry_run {
             intake.flush()?;
         } else {
-            let from = file.from();
-            let landing = Landing {
-                repo: self.repo,
-                from: &from,
-                sid: file.sid.clone(),
-                operation: self.operation,
-            };
-            let landed = landing.land(&mut intake, ending, &self.elsewhere)?;
-            for (name, id) in std::mem::take(&mut intake.answered) {
-                self.again.extend(self.elsewhere.answer(name, id));
-            }
-            session = Some(landed.meta.sid.clone());
-            let names = std::mem::take(&mut intake.tree).into_names();
-            self.elsewhere.learn(&landed.meta, landed.record, Some(names));
+            session = Some(self.land(file, &mut intake, ending, is_late)?);
         }
         self.dry_seen = std::mem::take(&mut intake.dry_seen);
         self.tell(&Imported {
@@ -385,6 +313,47 @@ impl Importer<'_> {
             odd_count: intake.odd_count,
         });
         Ok(())
+    }
+
+    /// Puts a file's session into the store, and gives its id.
+    fn land(
+        &mut self,
+        file: &File,
+        intake: &mut Intake<'_>,
+        ending: Ending,
+        is_late: bool,
+    ) -> Result<String> {
+        let from = file.from();
+        let landing = Landing {
+            repo: self.repo,
+            from: &from,
+            sid: file.sid.clone(),
+            operation: self.operation,
+        };
+        let landed = landing.land(intake, ending, &self.elsewhere)?;
+        let sid = landed.meta.sid.clone();
+        for (name, id) in std::mem::take(&mut intake.answered) {
+            let waiting = self.elsewhere.answer(name, id, file.sid.is_some()).into_iter();
+            // What was placed whole has found it.
+            for other in waiting.filter(|other| !intake.is_whole || *other != sid) {
+                self.again.entry(other).or_default();
+            }
+        }
+        if is_late {
+            self.again.insert(sid.clone(), true);
+        }
+        let names = std::mem::take(&mut intake.tree).into_names();
+        self.elsewhere.learn(&landed.meta, landed.record, Some(names));
+        Ok(sid)
+    }
+
+    /// Says whether a file has brought what its own values waited for.
+    fn is_answered(&self, file: &File, intake: &Intake<'_>) -> bool {
+        let known = file.sid.as_deref().filter(|_| !file.is_again && !file.is_late);
+        let awaits = |sid: &str| {
+            intake.answered.iter().any(|(name, _)| self.elsewhere.is_awaited_by(*name, sid))
+        };
+        known.is_some_and(awaits)
     }
 
     fn tell(&mut self, imported: &Imported) {
@@ -411,7 +380,13 @@ impl Importer<'_> {
 
     /// Reads again what can be hung on what has come since, until there is no more of it.
     fn link(&mut self) -> Result<()> {
+        let mut rounds = 0;
         while !self.again.is_empty() || !self.late.is_empty() {
+            rounds += 1;
+            if rounds > LINK_ROUNDS_MAX {
+                // Files hang on each other in a circle; what they hang on is in the store.
+                return Ok(());
+            }
             let mut files = Vec::new();
             for source in std::mem::take(&mut self.late) {
                 let known = self.elsewhere.from_source(&source).map(|known| known.sid.clone());
@@ -419,7 +394,7 @@ impl Importer<'_> {
                 let file = looked.map_err(Error::io("read", &source))?;
                 files.push(File { is_late: true, ..File::new(file, known) });
             }
-            for sid in std::mem::take(&mut self.again) {
+            for (sid, is_late) in std::mem::take(&mut self.again) {
                 let Some(known) = self.elsewhere.session(&sid) else {
                     continue;
                 };
@@ -428,6 +403,7 @@ impl Importer<'_> {
                     bytes: known.record.size,
                     modified_ms: known.record.modified_ms,
                     is_again: true,
+                    is_late,
                     stream: Some(Box::new(Exact::of(self.repo, &sid)?)),
                     sid: Some(sid),
                     ..File::default()

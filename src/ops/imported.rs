@@ -70,6 +70,29 @@ pub(super) fn stretches(view: &View<'_>) -> Result<Vec<Stretch>> {
     Ok(stretches)
 }
 
+/// Lists what was said in a session since, or without, its import, oldest first.
+pub(super) fn added(view: &View<'_>) -> Result<Vec<Id>> {
+    let mut runs = Vec::new();
+    let mut next = view.target("events")?;
+    let last = next.map(|id| read_event(view.snapshot, &id)).transpose()?;
+    if let Some(tip) = view.target("tip")? {
+        let count = walk::run_count(view.snapshot, &tip, last.as_ref())?;
+        runs.extend((count > 0).then_some(Run { tip, count }));
+    }
+    while let Some(id) = next {
+        let event = read_event(view.snapshot, &id)?;
+        next = event.priors.first().copied();
+        if event.label != IMPORT {
+            runs.extend(event.runs.into_iter().rev());
+        }
+    }
+    let mut entries = Vec::new();
+    for run in runs.iter().rev() {
+        walk::read_run(view.snapshot, run, &mut entries)?;
+    }
+    Ok(entries)
+}
+
 /// What the import notes of a file, in the metadata of its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
@@ -88,6 +111,8 @@ pub(super) struct Record {
     pub(super) head: Option<Id>,
     /// Ids of parents that are nowhere in the store yet.
     pub(super) orphans: Vec<String>,
+    /// Ids of parents in other files, and the entries that they are.
+    pub(super) hangs: Vec<(String, Id)>,
 }
 
 impl Record {
@@ -97,6 +122,7 @@ impl Record {
         let text = |key: &str| import.get(key).and_then(Value::as_text).map(str::to_owned);
         let number = |key: &str| import.get(key).and_then(Value::as_i64).unwrap_or_default();
         let orphans = import.get("orphans").and_then(Value::as_list).unwrap_or_default();
+        let hangs = import.get("hangs").and_then(Value::as_map).unwrap_or_default().iter();
         Some(Record {
             foreign: text("foreign"),
             name: text("name"),
@@ -107,12 +133,14 @@ impl Record {
             branch: text("branch")?,
             head: import.get("head").and_then(Value::as_link),
             orphans: orphans.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
+            hangs: hangs.filter_map(|(name, id)| Some((name.clone(), id.as_link()?))).collect(),
         })
     }
 
     /// Puts the record into a session's metadata, beside what else is there.
     pub(super) fn put(&self, meta: &mut Value) {
         let orphans: Vec<Value> = self.orphans.iter().map(|id| Value::from(id.as_str())).collect();
+        let hangs = self.hangs.iter().map(|(name, id)| (name.clone(), Value::Link(*id)));
         let fields = [
             ("foreign", self.foreign.clone().into()),
             ("name", self.name.clone().into()),
@@ -123,6 +151,7 @@ impl Record {
             ("branch", self.branch.as_str().into()),
             ("head", self.head.into()),
             ("orphans", if orphans.is_empty() { Value::Null } else { Value::List(orphans) }),
+            ("hangs", if self.hangs.is_empty() { Value::Null } else { Value::map(hangs) }),
         ];
         let record = Value::map(fields.into_iter().filter(|(_, value)| !value.is_null()));
         let mut pairs = match std::mem::take(meta) {

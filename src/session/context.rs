@@ -230,11 +230,6 @@ impl<'a> Reader<'a> {
 
     /// Shows an entry as its type demands.
     fn show(&mut self, id: Id, entry: Entry) -> Result<()> {
-        let said = |key: &str| {
-            let inner = || entry.body.get("message")?.get(key);
-            let found = entry.body.get(key).or_else(inner);
-            found.and_then(Value::as_text).unwrap_or_default()
-        };
         let message = match entry.label.as_str() {
             "compaction" => {
                 if self.compaction.is_none() {
@@ -248,15 +243,9 @@ impl<'a> Reader<'a> {
                 }
                 None
             }
-            "branch_summary" | "stack_summary" | "merge" => said_by_user(said("summary")),
-            "stack_pop" => self.pop(id, &entry),
-            "custom_message" | "bash_execution" => {
-                let message = Message::of(&entry.label, &entry.body);
-                Some(Message { role: "user".to_owned(), ..message })
-            }
-            label => Message::read(label, &entry.body),
+            "stack_pop" => self.pop(id, &entry).filter(|_| !is_left_out(&entry.body)),
+            _ => shown_message(&entry),
         };
-        let message = message.filter(|_| !is_left_out(&entry.body));
         let parts = message.map(Message::apart).unwrap_or_default();
         self.shown.extend(parts.into_iter().rev().map(|part| shown(id, &entry, part)));
         Ok(())
@@ -322,6 +311,24 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Gives what a model is shown of an entry that does not compact, its long strings put back.
+pub fn shown_message(entry: &Entry) -> Option<Message> {
+    let said = |key: &str| {
+        let inner = || entry.body.get("message")?.get(key);
+        let found = entry.body.get(key).or_else(inner);
+        found.and_then(Value::as_text).unwrap_or_default()
+    };
+    let message = match entry.label.as_str() {
+        "branch_summary" | "stack_summary" | "merge" | "stack_pop" => said_by_user(said("summary")),
+        "custom_message" | "bash_execution" => {
+            let message = Message::of(&entry.label, &entry.body);
+            Some(Message { role: "user".to_owned(), ..message })
+        }
+        label => Message::read(label, &entry.body),
+    };
+    message.filter(|_| !is_left_out(&entry.body))
+}
+
 fn shown(id: Id, entry: &Entry, message: Message) -> Shown {
     Shown { entry: id, label: entry.label.clone(), time: entry.time, message }
 }
@@ -332,6 +339,8 @@ pub fn summaries(body: &Value) -> Vec<Message> {
     let told = body.get("summary").or_else(inner).or_else(|| body.get("payload")?.get("message"));
     let summary = || match told.and_then(Value::as_text) {
         Some(summary) => said_by_user(summary),
+        // Claude Code says it in the message behind the boundary.
+        None if body.get("subtype").is_some() => None,
         None => said_by_user(&Message::of("compaction", body).text()),
     };
     codex::replacement(body).unwrap_or_else(|| summary().into_iter().collect())

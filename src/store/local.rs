@@ -18,6 +18,7 @@
 
 mod cache;
 mod commit;
+mod copies;
 mod durable;
 mod fsck;
 mod graph;
@@ -26,6 +27,7 @@ mod housekeeper;
 mod index;
 mod init;
 mod layout;
+mod likeness;
 mod lock;
 mod loose;
 mod manifest;
@@ -64,6 +66,7 @@ use mirror::Mirrors;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
+pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 
@@ -130,6 +133,8 @@ pub(crate) struct Inner {
     loading: Mutex<()>,
     /// Whether the contents in the journal were hashed.
     journal_checked: AtomicBool,
+    /// Whether this handle has looked for what a crash left beside the mirror files: once is enough.
+    asides_swept: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,
     /// Rung after a sync; there from the first commit on.
@@ -203,6 +208,7 @@ impl LocalStore {
             mark,
             loading: Mutex::new(()),
             journal_checked: AtomicBool::new(false),
+            asides_swept: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),
             followed: AtomicBool::new(false),

@@ -81,6 +81,11 @@ impl Writer for ClaudeWriter {
         title.into_iter().collect()
     }
 
+    fn known(&mut self, step: &Leaving, id: Option<&str>) {
+        let ids: Vec<String> = id.into_iter().map(str::to_owned).collect();
+        self.trail.note(step, &ids);
+    }
+
     fn step(&mut self, step: &Leaving) -> Vec<Value> {
         let parent = self.trail.hangs_on(step).map(str::to_owned);
         let own = lines(step);

@@ -45,6 +45,11 @@ impl Writer for Tree {
         vec![Value::map(header)]
     }
 
+    fn known(&mut self, step: &Leaving, id: Option<&str>) {
+        let ids: Vec<String> = id.into_iter().map(str::to_owned).collect();
+        self.trail.note(step, &ids);
+    }
+
     fn step(&mut self, step: &Leaving) -> Vec<Value> {
         let (kind, fields) = match &step.message {
             Some(message) => {

@@ -74,6 +74,11 @@ impl Writer for PiWriter {
         values
     }
 
+    fn known(&mut self, step: &Leaving, id: Option<&str>) {
+        let ids: Vec<String> = id.into_iter().map(str::to_owned).collect();
+        self.trail.note(step, &ids);
+    }
+
     fn step(&mut self, step: &Leaving) -> Vec<Value> {
         let cut = self.cut(step);
         let entries = match &cut {

@@ -115,7 +115,12 @@ fn exact(view: &View<'_>) -> Result<Option<Files>> {
         let mut text = Vec::new();
         for (place, id) in entries(view.snapshot, &runs)?.iter().enumerate() {
             text.extend_from_slice(layout.before(place as u64).as_bytes());
-            entry_text(view.snapshot, &mut read_entry(view.snapshot, id)?, &layout, &mut text)?;
+            entry_text(
+                view.snapshot,
+                &mut read_entry(view.snapshot, id)?,
+                layout.style,
+                &mut text,
+            )?;
         }
         bytes_of(view.snapshot, &layout.tail, &mut text)?;
         files.insert(TRANSCRIPT_FILE.to_owned(), Content::Text(text));

@@ -39,6 +39,14 @@ impl Known {
     }
 }
 
+/// A session that waits for a value of another file.
+#[derive(Clone, Debug)]
+struct Waiting {
+    sid: String,
+    /// The entry that it hangs on till then.
+    on: Option<Id>,
+}
+
 /// What other files of the store hold.
 pub(super) struct Elsewhere {
     repo: Repo,
@@ -48,8 +56,8 @@ pub(super) struct Elsewhere {
     by_source: HashMap<String, usize>,
     /// The places of sessions by their ids in their files.
     families: HashMap<String, Vec<usize>>,
-    /// Sessions that wait for a value, by the hash of its id.
-    awaited: HashMap<u64, Vec<String>>,
+    /// Sessions that wait for a value or hang on it, by the hash of its id.
+    awaited: HashMap<u64, Vec<Waiting>>,
     /// What was found for them.
     found: HashMap<u64, Id>,
     names_held: usize,
@@ -92,11 +100,11 @@ impl Elsewhere {
         record: Record,
         names: Option<HashMap<u64, Id>>,
     ) {
-        for orphan in &record.orphans {
-            let waiting = self.awaited.entry(name_hash(orphan)).or_default();
-            if !waiting.contains(&meta.sid) {
-                waiting.push(meta.sid.clone());
-            }
+        let orphans = record.orphans.iter().map(|name| (name, None));
+        for (name, on) in orphans.chain(record.hangs.iter().map(|(name, id)| (name, Some(*id)))) {
+            let waiting = self.awaited.entry(name_hash(name)).or_default();
+            waiting.retain(|waiting| waiting.sid != meta.sid);
+            waiting.push(Waiting { sid: meta.sid.clone(), on });
         }
         let names = names.filter(|names| self.names_held + names.len() <= NAMES_MAX);
         self.names_held += names.as_ref().map_or(0, HashMap::len);
@@ -150,10 +158,27 @@ impl Elsewhere {
         self.awaited.contains_key(&name)
     }
 
-    /// Notes that a value has come, and gives the sessions that waited for it.
-    pub(super) fn answer(&mut self, name: u64, id: Id) -> Vec<String> {
+    /// Says whether a session waits for a value with this id.
+    pub(super) fn is_awaited_by(&self, name: u64, sid: &str) -> bool {
+        let waiting = self.awaited.get(&name).into_iter().flatten();
+        waiting.into_iter().any(|waiting| waiting.sid == sid && waiting.on.is_none())
+    }
+
+    /// Notes that a value has come, and gives the sessions that waited for it; if it was there
+    /// before, those too that hang on what it was.
+    pub(super) fn answer(&mut self, name: u64, id: Id, was_there: bool) -> Vec<String> {
         self.found.insert(name, id);
-        self.awaited.remove(&name).unwrap_or_default()
+        let Some(waiting) = self.awaited.get_mut(&name) else {
+            return Vec::new();
+        };
+        let is_answered = |waiting: &Waiting| match waiting.on {
+            None => true,
+            Some(on) => was_there && on != id,
+        };
+        let answered = waiting.iter().filter(|waiting| is_answered(waiting));
+        let answered = answered.map(|waiting| waiting.sid.clone()).collect();
+        waiting.retain(|waiting| !is_answered(waiting));
+        answered
     }
 
     /// Finds a value that a value of the current file hangs on.

@@ -181,7 +181,7 @@ impl Feeder {
         }
         loop {
             is_over = is_over || self.fill(STRETCH_BYTES)?;
-            let end = self.buffer.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+            let end = memchr::memrchr(b'\n', &self.buffer).map(|at| at + 1);
             let is_cut = end.is_none() && !is_over && self.buffer.len() >= LINE_BYTES_MAX;
             let end = match end {
                 _ if is_over || is_cut => self.buffer.len(),
@@ -236,12 +236,13 @@ impl Feeder {
 
     /// Says whether the first line is the begin of something longer.
     fn begins_with_a_document(&self) -> bool {
-        let text = String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(STRETCH_BYTES)]);
-        let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-        let line = text.lines().next().unwrap_or_default();
+        let is_blank = |byte: &u8| b" \t\r\n\xef\xbb\xbf".contains(byte);
+        let begin = self.buffer.iter().position(|byte| !is_blank(byte)).unwrap_or(0);
+        let line = self.buffer[begin..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
         match line.as_bytes().first() {
             Some(b'[') => true,
-            Some(b'{') => json::parse_first(line, Rigour::Lenient).is_err(),
+            Some(b'{') => json::parse_first(&line, Rigour::Lenient).is_err(),
             _ => false,
         }
     }
@@ -310,7 +311,7 @@ impl Feeder {
 }
 
 fn newlines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// Lifts the long strings of a piece.

@@ -4,17 +4,19 @@
 //! refs come with the last transaction (see `land`). An import that stops leaves objects that
 //! nothing leads to, and no half session.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::codec::json::Style;
-use crate::dialect::{self, Dialect, Layout, Odd, Parent, Source, Step, Voice};
+use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{Entry, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::Prepared;
 use crate::ops::import::late::{Late, Placed, Ready};
-use crate::ops::import::tree::{Hang, Tree, name_hash};
+use crate::ops::import::report::{Oddity, Strange, Tally};
+use crate::ops::import::tree::{Hang, Row, Tree, name_hash};
+use crate::ops::imported::Record;
 use crate::repo::Repo;
 use crate::store::{Durability, Transaction};
 
@@ -32,63 +34,6 @@ pub(super) const COMMIT_BYTES: usize = 3 << 20;
 
 /// How many oddities of a file are told one by one.
 const ODDITIES_TOLD_MAX: usize = 1000;
-
-/// Something odd in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Oddity {
-    /// What.
-    pub what: Strange,
-    /// The line, from 1.
-    pub line: u64,
-    /// The file, where a source has several.
-    pub file: Option<String>,
-}
-
-/// What can be odd about a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Strange {
-    /// About the text of a line.
-    Text(Odd),
-    /// A value hangs on one that is nowhere.
-    Orphan,
-    /// Values hang on each other in a circle.
-    Circle,
-    /// Two values have one id.
-    Twin,
-    /// The end of the file is half a line.
-    TornEnd,
-    /// The file is not what it was when it was last read.
-    Rewritten,
-}
-
-/// What an import added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Values that became entries.
-    pub entries: u64,
-    /// Entries that the store had.
-    pub entries_shared: u64,
-    /// Long strings.
-    pub strings: u64,
-    /// Long strings that the store had.
-    pub strings_shared: u64,
-    /// Bytes of objects that the store had.
-    pub bytes_shared: u64,
-    /// Bytes of objects that it had not.
-    pub bytes_new: u64,
-}
-
-impl Tally {
-    /// Adds another.
-    pub fn add(&mut self, other: &Tally) {
-        self.entries += other.entries;
-        self.entries_shared += other.entries_shared;
-        self.strings += other.strings;
-        self.strings_shared += other.strings_shared;
-        self.bytes_shared += other.bytes_shared;
-        self.bytes_new += other.bytes_new;
-    }
-}
 
 /// One file on its way into the store.
 pub(super) struct Intake<'a> {
@@ -109,8 +54,14 @@ pub(super) struct Intake<'a> {
     time: i64,
     pub(super) objects: Vec<NewObject>,
     objects_bytes: usize,
-    /// Parents that were not found, by the hash of their ids.
-    pub(super) orphans: Vec<(String, u64)>,
+    /// Parents that were not found, by the hashes of their ids.
+    orphans: BTreeMap<u64, String>,
+    /// Parents that were not found in the file so far.
+    absent: HashSet<u64>,
+    /// Parents that were found in other files.
+    pub(super) hangs: BTreeMap<String, Id>,
+    /// The parents of values that the store has, where they are named: the value and the entry.
+    recalled: Vec<(Row, Id)>,
     pub(super) odds: Vec<Oddity>,
     pub(super) odd_count: u64,
     pub(super) tally: Tally,
@@ -139,7 +90,10 @@ impl<'a> Intake<'a> {
             time: 0,
             objects: Vec::new(),
             objects_bytes: 0,
-            orphans: Vec::new(),
+            orphans: BTreeMap::new(),
+            absent: HashSet::new(),
+            hangs: BTreeMap::new(),
+            recalled: Vec::new(),
             odds: Vec::new(),
             odd_count: 0,
             tally: Tally::default(),
@@ -158,7 +112,13 @@ impl<'a> Intake<'a> {
 
     /// Says whether values hang on others that came after them.
     pub(super) fn has_late_parents(&self) -> bool {
-        self.orphans.iter().any(|(_, name)| self.tree.named(*name).is_some())
+        !self.is_whole && self.absent.iter().any(|name| self.tree.named(*name).is_some())
+    }
+
+    /// Gives the ids of parents that are neither in the file nor elsewhere.
+    pub(super) fn missing(&self) -> impl Iterator<Item = &str> {
+        let missing = self.orphans.iter().filter(|(hash, _)| self.tree.named(**hash).is_none());
+        missing.map(|(_, name)| name.as_str())
     }
 
     /// Gives the time of the first value that has one.
@@ -279,11 +239,13 @@ impl<'a> Intake<'a> {
         if let Some(row) = self.tree.named(hash) {
             return Ok(on(row));
         }
+        self.absent.insert(hash);
         let found = elsewhere.find(hash, &self.source)?;
-        if found.is_none() {
-            self.odd(Strange::Orphan, line);
-            if !self.orphans.iter().any(|(_, known)| *known == hash) {
-                self.orphans.push((name.clone(), hash));
+        match found {
+            Some(found) => drop(self.hangs.insert(name.clone(), found)),
+            None => {
+                self.odd(Strange::Orphan, line);
+                self.orphans.insert(hash, name.clone());
             }
         }
         Ok((Hang::Top, found))
@@ -339,6 +301,7 @@ impl<'a> Intake<'a> {
         if let Some(name) = name {
             if let Some(twin) = self.tree.named(name)
                 && self.tree.id(twin) != id
+                && self.tree.hang_of(twin) != hang
             {
                 self.odd(Strange::Twin, line);
             }
@@ -380,6 +343,12 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
+    /// Takes in what the store knows of a file that goes on.
+    pub(super) fn recall_record(&mut self, record: &Record) {
+        self.orphans.extend(record.orphans.iter().map(|name| (name_hash(name), name.clone())));
+        self.hangs.extend(record.hangs.iter().cloned());
+    }
+
     /// Takes a value in that the store has: an entry of the session that goes on.
     pub(super) fn recall(&mut self, id: Id, entry: &Entry) {
         let Some(dialect) = self.dialect else {
@@ -395,13 +364,27 @@ impl<'a> Intake<'a> {
         let hang = match (&step.parent, self.tree.last()) {
             (Parent::Beside, _) => Hang::Beside,
             (Parent::Before, Some(last)) => Hang::On(last),
-            (Parent::Id(name), _) => self.tree.named(name_hash(name)).map_or(Hang::Top, Hang::On),
             _ => Hang::Top,
         };
+        if let (Parent::Id(_), Some(parent)) = (&step.parent, entry.parents.first()) {
+            // It may come later in the file.
+            self.recalled.push((self.tree.len() as Row, *parent));
+        }
         let name = step.id.as_deref().map(name_hash);
         let voice = if hang == Hang::Beside { Voice::None } else { step.voice };
         self.tree.add(id, name, hang, voice);
         self.known += 1;
+    }
+
+    /// Hangs what was recalled on each other, as far as it does.
+    pub(super) fn hang_recalled(&mut self) {
+        let recalled = std::mem::take(&mut self.recalled);
+        let rows = if recalled.is_empty() { HashMap::new() } else { self.tree.rows() };
+        for (row, parent) in recalled {
+            if let Some(parent) = rows.get(&parent) {
+                self.tree.hang(row, *parent);
+            }
+        }
     }
 
     /// Commits what has been gathered, and counts what the store had of it.

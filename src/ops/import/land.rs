@@ -1,6 +1,7 @@
 //! The last transaction of a file: its session, and the refs that make it one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::codec::Value;
 use crate::error::{Error, Result};
@@ -96,7 +97,7 @@ impl Landing<'_> {
     ) -> Result<(Transaction, Session, Record)> {
         let sid = match &self.sid {
             Some(sid) => sid.clone(),
-            None => free_sid(snapshot, intake)?,
+            None => free_sid(snapshot, intake, self.from.source.as_deref())?,
         };
         let view = View::unchecked(snapshot, &sid);
         let old = match self.sid {
@@ -106,10 +107,12 @@ impl Landing<'_> {
         let old_record = old.as_ref().and_then(|meta| Record::of(&meta.meta));
         let mut plan = Plan::on(view, self.operation.time)?;
         let branch = plan.branch(old_record.as_ref())?;
-        let head = intake.tree.last().map(|row| intake.tree.id(row));
+        let head = intake.tree.end().map(|row| intake.tree.id(row));
         plan.leave(head)?;
         plan.stretches(intake, head)?;
-        plan.sides(intake, &branch)?;
+        if !intake.has_late_parents() {
+            plan.sides(intake, &branch)?;
+        }
         plan.labels(intake)?;
         if let Some(head) = head {
             plan.refs.insert(format!("heads/{branch}"), RefValue::Id(head));
@@ -128,7 +131,8 @@ impl Landing<'_> {
             modified_ms: self.from.modified_ms,
             branch,
             head,
-            orphans: intake.orphans.iter().map(|(name, _)| name.clone()).collect(),
+            orphans: intake.missing().map(str::to_owned).collect(),
+            hangs: intake.hangs.iter().map(|(name, id)| (name.clone(), *id)).collect(),
         };
         let meta = self.meta(sid, old, old_record.as_ref(), intake, &record, elsewhere);
         let transaction = plan.finish(&meta, self.operation)?;
@@ -234,7 +238,7 @@ impl<'a> Plan<'a> {
             }
             let stem = match given_name(intake, &side) {
                 Some(name) => name,
-                None => stem_of(self.view.snapshot, &first)?,
+                None => stem_of(self.view.snapshot, &[first, intake.tree.id(side.speaks)])?,
             };
             let name = self.free_branch(&stem, main)?;
             let record = BranchRecord {
@@ -242,7 +246,7 @@ impl<'a> Plan<'a> {
                 metadata: Value::map([("first", Value::Link(first))]),
                 ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
             };
-            let head = intake.tree.last().map(|row| intake.tree.id(row));
+            let head = intake.tree.end().map(|row| intake.tree.id(row));
             self.record(&name, &record, head, intake.time())?;
             self.refs.insert(format!("heads/{name}"), tip);
         }
@@ -341,17 +345,22 @@ fn given_name(intake: &Intake<'_>, side: &Side) -> Option<String> {
     Some(name).filter(|name| is_branch_name(name))
 }
 
-/// Names a branch after its first entry.
-fn stem_of(snapshot: &dyn Snapshot, first: &Id) -> Result<String> {
-    let mut entry = restored_entry(snapshot, first)?;
-    restored(snapshot, &mut entry.body)?;
-    let message = Message::read(&entry.label, &entry.body);
-    let text = message.map(|message| message.text()).unwrap_or_default();
-    let words = text.split(|letter: char| !letter.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
-    let stem = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
-    let stem = clean(&stem, BRANCH_CHARACTERS_MAX, BRANCH_STEM);
-    Ok(if is_branch_name(&stem) { stem } else { BRANCH_STEM.to_owned() })
+/// Names a branch after the first of some entries that says something.
+fn stem_of(snapshot: &dyn Snapshot, entries: &[Id]) -> Result<String> {
+    for id in entries {
+        let mut entry = restored_entry(snapshot, id)?;
+        restored(snapshot, &mut entry.body)?;
+        let message = Message::read(&entry.label, &entry.body);
+        let text = message.map(|message| message.text()).unwrap_or_default();
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
+        let stem = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+        let stem = clean(&stem, BRANCH_CHARACTERS_MAX, "");
+        if is_branch_name(&stem) {
+            return Ok(stem);
+        }
+    }
+    Ok(BRANCH_STEM.to_owned())
 }
 
 pub(super) fn is_branch_name(name: &str) -> bool {
@@ -369,12 +378,21 @@ pub(super) fn clean(text: &str, characters_max: usize, empty: &str) -> String {
     if name.is_empty() { empty.to_owned() } else { name }
 }
 
-/// Finds an id for a new session: the one it has in its file, if the file is named after it, else
-/// the file's name.
-pub(super) fn free_sid(snapshot: &dyn Snapshot, intake: &Intake<'_>) -> Result<String> {
+/// Finds an id for a new session: the one it has in its file, if the file or its directory is
+/// named after it, else the file's name.
+pub(super) fn free_sid(
+    snapshot: &dyn Snapshot,
+    intake: &Intake<'_>,
+    path: Option<&str>,
+) -> Result<String> {
     let source = &intake.source;
     let foreign = source.foreign.as_deref().filter(|id| !id.is_empty());
-    let is_named = foreign.is_some_and(|id| source.stem.is_empty() || source.stem.ends_with(id));
+    let above = path.and_then(|path| Path::new(path).parent()?.file_name()?.to_str());
+    let is_named = foreign.is_some_and(|id| {
+        source.stem.is_empty()
+            || source.stem.ends_with(id)
+            || (source.agent.is_none() && above.is_some_and(|name| name == id))
+    });
     let stem = match foreign {
         Some(id) if is_named => id,
         _ if source.stem.is_empty() => SESSION_STEM,

@@ -19,8 +19,9 @@ use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{self, Event, Object, Run, Session};
-use crate::ops::import::intake::{Intake, Strange};
+use crate::ops::import::intake::Intake;
 use crate::ops::import::land::{Plan, clean, free_sid, is_branch_name};
+use crate::ops::import::report::Strange;
 use crate::ops::import::{ImportChange, ImportNote, Imported, Importer};
 use crate::ops::imported::{IMPORT, Record};
 use crate::ops::imported_tree::{KnownBranch, TreeRecord, refs_of, state};
@@ -153,7 +154,7 @@ impl Landing<'_> {
     ) -> Result<(Transaction, Session, Record)> {
         let id = match sid {
             Some(sid) => sid.to_owned(),
-            None => free_sid(snapshot, intake)?,
+            None => free_sid(snapshot, intake, None)?,
         };
         let view = View::unchecked(snapshot, &id);
         let mut plan = Plan::on(view.clone(), self.operation.time)?;
@@ -323,6 +324,7 @@ impl Landing<'_> {
             branch: active.unwrap_or_default(),
             head,
             orphans: Vec::new(),
+            hangs: Vec::new(),
         }
     }
 

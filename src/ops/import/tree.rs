@@ -1,7 +1,8 @@
 //! The tree of a file: a row for each of its values, in their order.
 //!
 //! Rows are small (about 60 bytes with the map of names), so that a file of millions of lines fits
-//! into memory. A parent's row always comes before its children's.
+//! into memory. A parent's row mostly comes before its children's, and values never hang on each other
+//! in a circle.
 
 use std::collections::HashMap;
 
@@ -16,6 +17,9 @@ pub(super) type Row = u32;
 const NONE: Row = Row::MAX;
 /// No row: the value is not part of the tree.
 const BESIDE: Row = Row::MAX - 1;
+
+/// How many ends of paths are tried for one on which somebody speaks.
+const LEAVES_TRIED: usize = 256;
 
 /// Where a value hangs, as far as its file knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +49,9 @@ pub(super) struct Tree {
 pub(super) struct Side {
     /// Where it ends.
     pub(super) tip: Row,
-    /// The first value that is on no path before.
+    /// The first value that is on no path before, and the first of those in which somebody speaks.
     pub(super) first: Row,
+    pub(super) speaks: Row,
     /// Where it leaves one of them.
     pub(super) at: Option<Row>,
     /// Why, in the words of branch records.
@@ -74,9 +79,30 @@ impl Tree {
         if hang != Hang::Beside {
             self.last = Some(row);
         }
-        if let Some(name) = name {
-            self.named.insert(name, row);
+        let twin = name.and_then(|name| self.named.insert(name, row));
+        if let Some(twin) = twin.filter(|twin| self.hang_of(*twin) == hang) {
+            // It is told again, and takes the place of what it was.
+            self.voices[twin as usize] = Voice::None;
         }
+    }
+
+    /// Says where a value hangs.
+    pub(super) fn hang_of(&self, row: Row) -> Hang {
+        match self.parents[row as usize] {
+            NONE => Hang::Top,
+            BESIDE => Hang::Beside,
+            parent => Hang::On(parent),
+        }
+    }
+
+    /// Hangs a value elsewhere.
+    pub(super) fn hang(&mut self, row: Row, parent: Row) {
+        self.parents[row as usize] = parent;
+    }
+
+    /// Finds the last value that has an entry, for each of the entries.
+    pub(super) fn rows(&self) -> HashMap<Id, Row> {
+        self.ids.iter().zip(0..).map(|(id, row)| (*id, row)).collect()
     }
 
     /// Counts the values.
@@ -103,6 +129,28 @@ impl Tree {
     /// Gives the last value that is part of the tree.
     pub(super) fn last(&self) -> Option<Row> {
         self.last
+    }
+
+    /// Gives where the main path ends: in the last value, unless nobody speaks on the way to it.
+    pub(super) fn end(&self) -> Option<Row> {
+        let speaks = |tip: Row| {
+            let mut next = Some(tip);
+            std::iter::from_fn(|| {
+                let row = next?;
+                next = self.parent(row);
+                Some(row)
+            })
+            .any(|row| self.voices[row as usize] != Voice::None)
+        };
+        let mut has_child = vec![false; self.len()];
+        for parent in self.parents.iter().filter(|parent| **parent < BESIDE) {
+            has_child[*parent as usize] = true;
+        }
+        let leaves = (0..self.len() as Row)
+            .rev()
+            .filter(|row| !has_child[*row as usize] && self.parents[*row as usize] != BESIDE);
+        let mut tries = self.last.into_iter().chain(leaves.take(LEAVES_TRIED));
+        tries.find(|row| speaks(*row)).or(self.last)
     }
 
     fn parent(&self, row: Row) -> Option<Row> {
@@ -134,12 +182,12 @@ impl Tree {
         runs
     }
 
-    /// Finds the paths on which somebody speaks and that don't end in the last value; the one that
+    /// Finds the paths on which somebody speaks and that are not the main one; the one that
     /// was written to last comes first.
     pub(super) fn sides(&self) -> Vec<Side> {
         let mut is_passed = vec![false; self.len()];
         let mut next_on_main: HashMap<Option<Row>, Row> = HashMap::new();
-        let mut row = self.last;
+        let mut row = self.end();
         while let Some(passed) = row {
             is_passed[passed as usize] = true;
             row = self.parent(passed);
@@ -155,25 +203,35 @@ impl Tree {
             if !is_leaf || is_passed[tip as usize] {
                 continue;
             }
-            let (mut first, mut speaks, mut row) = (tip, false, Some(tip));
+            let (mut first, mut speaks, mut row) = (tip, None, Some(tip));
             while let Some(passed) = row.filter(|row| !is_passed[*row as usize]) {
                 is_passed[passed as usize] = true;
-                speaks |= self.voices[passed as usize] != Voice::None;
+                if !self.is_silent(passed) {
+                    speaks = Some(passed);
+                }
                 first = passed;
                 row = self.parent(passed);
             }
-            if speaks {
-                let reason = self.reason(first, next_on_main.get(&row).copied());
-                sides.push(Side { tip, first, at: row, reason });
+            if let Some(speaks) = speaks {
+                let mut on_main = next_on_main.get(&row).copied();
+                while let Some(silent) = on_main.filter(|row| self.is_silent(*row)) {
+                    on_main = next_on_main.get(&Some(silent)).copied();
+                }
+                let reason = self.reason(speaks, on_main);
+                sides.push(Side { tip, first, speaks, at: row, reason });
             }
         }
         sides
     }
 
+    fn is_silent(&self, row: Row) -> bool {
+        self.voices[row as usize] == Voice::None
+    }
+
     /// Says why a path was left, if who speaks first on both sides tells it.
-    fn reason(&self, first: Row, on_main: Option<Row>) -> Option<&'static str> {
+    fn reason(&self, speaks: Row, on_main: Option<Row>) -> Option<&'static str> {
         let voice = |row: Row| self.voices[row as usize];
-        match (voice(first), voice(on_main?)) {
+        match (voice(speaks), voice(on_main?)) {
             (Voice::Person, Voice::Person) => Some("message_edit"),
             (Voice::Model, Voice::Model) => Some("retry"),
             _ => None,
@@ -225,7 +283,7 @@ mod tests {
             (On(7), None),   // 9
         ];
         let sides = tree(&rows).sides();
-        let side = |tip, first, at, reason| Side { tip, first, at, reason };
+        let side = |tip, first, at, reason| Side { tip, first, speaks: first, at, reason };
         let expected = [
             side(8, 8, Option::None, Some("message_edit")),
             side(6, 6, Some(5), Some("message_edit")),

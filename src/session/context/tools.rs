@@ -183,7 +183,12 @@ pub(super) fn join_strays(
         open.into_iter().map(|open| (open.entry, open.call.id)).collect();
     let first = messages.iter().position(|shown| shown.entry == begin).unwrap_or_default();
     let mut near: HashSet<Id> = messages[first..].iter().map(|shown| shown.entry).collect();
-    for id in walk::transcript_since(snapshot, session, &begin)? {
+    let mut said = walk::transcript_since(snapshot, session, &begin)?;
+    if said.is_empty() {
+        // It was said in another session that this one goes on from.
+        said = walk::transcript(snapshot, session)?;
+    }
+    for id in said {
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         // What hangs on nothing may answer anything; but what hangs on it does not.
         let is_near = match topology.parents.first() {

@@ -151,7 +151,8 @@ impl Inner {
         if !(trusted && state.read_on_trusting(mark)?)
             && state.read_on(mark, first_write)? != Tail::Clean
         {
-            state = self.next_segment(&state, 0)?;
+            let bytes = self.segment_bytes(state.open_segment(), 0);
+            state = self.next_segment(&state, bytes)?;
         }
         let segment = state.open_segment();
         let kept = mirrors.kept_until();

@@ -8,14 +8,17 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::store::local::index::Position;
+use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
 
 /// Blocks of a repacked store are this long: fewer, better compressed.
-const REPACK_BLOCK_BYTES: usize = 256 << 10;
-const REPACK_LEVEL: i32 = 6;
+const REPACK_BLOCK_BYTES: usize = 1 << 20;
+const REPACK_LEVEL: i32 = 12;
+/// So much content of blobs is held at once to put together what is alike.
+const ALIKE_BYTES: usize = 32 << 20;
 
 /// How many objects stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,14 +161,14 @@ impl Inner {
         Ok(counts)
     }
 
-    /// Closes the open segment and seals all that is closed.
+    /// Closes the open segment and seals all that is closed. A store at rest is as small as it gets.
     pub(crate) fn checkpoint(self: &Arc<Inner>) -> Result<()> {
         {
             let mut writer = self.writer()?;
             let (lock, mirrors) = writer.parts();
             let guard = lock.acquire(self.options.lock_timeout)?;
             let state = self.catch_up(&guard, mirrors)?;
-            let state = self.rotate(&state, 0)?;
+            let state = self.rest(&state)?;
             guard.release(state.manifest.generation)?;
         }
         self.seal()?;
@@ -188,7 +191,7 @@ impl Inner {
         Ok(refs.len())
     }
 
-    fn repack(self: &Arc<Inner>) -> Result<RepackReport> {
+    pub(crate) fn repack(self: &Arc<Inner>) -> Result<RepackReport> {
         let before = self.count_objects()?;
         self.checkpoint()?;
         let state = self.refresh()?;
@@ -197,21 +200,32 @@ impl Inner {
         let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, options)?;
         let loose: Vec<Id> = self.loose.list()?.into_iter().map(|(id, _)| id).collect();
         let mut small = Vec::new();
+        let mut blobs = Window::default();
         // Blobs lie together, and so does all the rest: each finds more of its like nearby.
-        for blobs in [false, true] {
+        for kinds in [Kinds::Rest, Kinds::Blobs] {
+            let mut add = |id: &Id, kind: Kind, content: &[u8]| match kinds {
+                Kinds::Rest => writer.add(id, kind, content),
+                Kinds::Blobs => blobs.add(id, content, &mut writer),
+            };
             for pack in &state.packs {
-                add_pack(&mut writer, pack, blobs)?;
+                pack.for_each(&mut |id, kind, content| {
+                    if kinds.has(kind) {
+                        add(id, kind, content)?;
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })?;
             }
             for id in &loose {
-                if (self.loose.kind(id)? == Some(Kind::Blob)) == blobs
+                if self.loose.kind(id)?.is_some_and(|kind| kinds.has(kind))
                     && let Some(stored) = self.loose.get(id)?
                     && (stored.content.len() as u64) < LOOSE_BYTES_MIN
                 {
-                    writer.add(id, stored.kind, &stored.content)?;
+                    add(id, stored.kind, &stored.content)?;
                     small.push(*id);
                 }
             }
         }
+        blobs.empty(&mut writer)?;
         self.publish_repacked(writer, &state)?;
         for id in &small {
             self.loose.remove(id)?;
@@ -241,14 +255,44 @@ impl Inner {
     }
 }
 
-/// Adds the blobs of a pack to another, or all the rest, in the order they lie in.
-fn add_pack(writer: &mut PackWriter, pack: &Pack, blobs: bool) -> Result<()> {
-    pack.for_each(&mut |id, kind, content| {
-        if (kind == Kind::Blob) == blobs {
-            writer.add(id, kind, content)?;
+/// What a pass of a repack takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    Rest,
+    Blobs,
+}
+
+impl Kinds {
+    fn has(self, kind: Kind) -> bool {
+        (self == Kinds::Blobs) == (kind == Kind::Blob)
+    }
+}
+
+/// Blobs on their way into a pack, held until there are enough to put together what is alike.
+#[derive(Default)]
+struct Window {
+    blobs: Vec<(Id, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Window {
+    fn add(&mut self, id: &Id, content: &[u8], writer: &mut PackWriter) -> Result<()> {
+        self.blobs.push((*id, content.to_vec()));
+        self.bytes += content.len();
+        match self.bytes >= ALIKE_BYTES {
+            true => self.empty(writer),
+            false => Ok(()),
         }
-        Ok(ControlFlow::Continue(()))
-    })
+    }
+
+    fn empty(&mut self, writer: &mut PackWriter) -> Result<()> {
+        let blobs = std::mem::take(self).blobs;
+        for place in likeness::order(blobs.iter().map(|(_, content)| content.as_slice())) {
+            let (id, content) = &blobs[place];
+            writer.add(id, Kind::Blob, content)?;
+        }
+        Ok(())
+    }
 }
 
 /// Finds a pack by its name, its id, or the begin of it.

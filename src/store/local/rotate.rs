@@ -4,6 +4,7 @@
 //! manifest that names it. After a crash the old segment is closed where its last whole group ends;
 //! nothing in it is overwritten, so recovery can crash and be repeated.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,9 @@ use crate::store::local::state::{self, State};
 
 /// A segment with this many objects is closed, so that opening the store stays quick.
 const OBJECTS_MAX: usize = 4096;
+/// The open segment of a store that was tidied is this short: it waits for who writes next, and its
+/// zeros are part of the store's size.
+const RESTING_BYTES: u64 = 8 << 10;
 
 /// Says whether a segment holds as many objects as it should.
 pub(crate) fn is_crowded(segment: &Segment) -> bool {
@@ -40,20 +44,30 @@ impl Inner {
     /// Closes the open segment and begins the next, with room for a group of `group_bytes`.
     pub(crate) fn rotate(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let segment = state.open_segment();
-        let close = NewGroup::closing();
-        segment.append(&close, 0)?;
-        self.next_segment(state, group_bytes)
+        segment.append(&NewGroup::closing(), 0)?;
+        self.next_segment(state, self.segment_bytes(segment, group_bytes))
     }
 
-    /// Publishes the open segment as closed where it ends, and begins the next.
-    pub(crate) fn next_segment(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
+    /// Closes the open segment and begins a short one, and drops what was prepared to follow.
+    pub(crate) fn rest(&self, state: &State) -> Result<Arc<State>> {
+        let spare = self.layout.spare();
+        match self.disk.remove(&spare) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.map_err(Error::io("remove", spare))?,
+        }
+        state.open_segment().append(&NewGroup::closing(), 0)?;
+        self.next_segment(state, RESTING_BYTES.min(self.options.segment_bytes_min))
+    }
+
+    /// Publishes the open segment as closed where it ends, and begins the next, of this length.
+    pub(crate) fn next_segment(&self, state: &State, bytes: u64) -> Result<Arc<State>> {
         let old = state.open_segment();
         let mark = self.marked()?;
         old.write_again(state::marked_in(old, mark))?;
         old.sync().map_err(|source| self.died(&old.path, source))?;
 
         let sequence = old.sequence + 1;
-        let next = self.begin_segment(sequence, self.segment_bytes(old, group_bytes))?;
+        let next = self.begin_segment(sequence, bytes)?;
         let mut manifest = state.manifest.clone();
         manifest.generation += 1;
         manifest.segments.last_mut().expect("a manifest names a segment").closed =

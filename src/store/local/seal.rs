@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::disk::ASIDE_SUFFIX;
 use crate::error::{Error, Result};
@@ -240,7 +241,8 @@ impl Inner {
     /// caller holds, keeps packs and snapshots in the making out of it.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
         // Who was writing one of them is done with it once we hold the lock.
-        let mut asides = self.asides()?;
+        let is_first = !self.asides_swept.swap(true, Ordering::Relaxed);
+        let mut asides = if is_first { self.asides()? } else { Vec::new() };
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;

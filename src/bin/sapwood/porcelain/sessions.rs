@@ -20,6 +20,15 @@ const WORTH_KEEPING: u64 = 500;
 /// How wide the column of ids is.
 const SID_WIDTH: usize = 12;
 
+/// How many letters of a long id are shown at least.
+const SID_LETTERS_MIN: usize = 8;
+
+/// How wide the column may get where ids begin alike.
+const SID_WIDTH_MAX: usize = 24;
+
+/// How wide an id may be that is never cut.
+const SID_WHOLE_MAX: usize = 16;
+
 /// How wide one level of a tree is.
 const LEAD_WIDTH: usize = 3;
 
@@ -28,8 +37,8 @@ const LEADS_MAX: usize = 6;
 
 /// List sessions, the latest first
 ///
-/// Of each: id, age, branch, messages, cost, name and first words. A star marks
-/// the current one. What the branches hold is remembered in the store's cache/,
+/// Of each: id, age, branch, messages, cost, name and first words. A long id is
+/// cut to what no other begins with. A star marks the current one. What the branches hold is remembered in the store's cache/,
 /// so only what is new since the last listing is read.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -73,16 +82,17 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         Err(Error::RevisionUnknown { .. }) => None,
         current => current?,
     };
-    let view = View { current, now: open::now() };
+    let view = View { current, now: open::now(), sids: ops::session_ids(&*snapshot)? };
     match (args.tree, context.output.json) {
         (true, true) => return nested(context, &*snapshot, &sessions),
         (true, false) => return tree(context, &view, &sessions),
         (false, _) => sessions.truncate(args.max_count.unwrap_or(usize::MAX)),
     }
+    let width = view.width(sessions.iter().map(|info| ("", info)));
     for info in &sessions {
         match context.output.json {
             true => shape(context, &view, info)?,
-            false => context.output.item(line(context, &view, info, "", SID_WIDTH))?,
+            false => context.output.item(line(context, &view, info, "", width))?,
         }
     }
     Ok(Answer::Yes)
@@ -92,6 +102,36 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
 struct View {
     current: Option<String>,
     now: i64,
+    /// The ids of all sessions, sorted.
+    sids: Vec<String>,
+}
+
+impl View {
+    /// Cuts a long id to the letters that no other begins with.
+    fn short<'a>(&self, sid: &'a str) -> &'a str {
+        let Ok(place) = self.sids.binary_search_by(|known| known.as_str().cmp(sid)) else {
+            return sid;
+        };
+        let before = place.checked_sub(1).and_then(|before| self.sids.get(before));
+        let others = before.into_iter().chain(self.sids.get(place + 1));
+        let alike = |other: &String| {
+            sid.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+        };
+        let letters = others.map(alike).max().unwrap_or(0) + 1;
+        match sid.char_indices().nth(letters.max(SID_LETTERS_MIN)) {
+            Some((end, _)) if shown::width(sid) > SID_WHOLE_MAX => &sid[..end],
+            _ => sid,
+        }
+    }
+
+    /// Gives the width of the column of ids, each behind the branches of a tree.
+    fn width<'a>(&self, lines: impl Iterator<Item = (&'a str, &'a SessionInfo)>) -> usize {
+        let widths = lines.map(|(lead, info)| {
+            let leads = shown::width(lead).min(LEAD_WIDTH * LEADS_MAX);
+            leads + shown::width(self.short(&info.meta.sid)).min(SID_WIDTH_MAX)
+        });
+        widths.max().unwrap_or_default().max(SID_WIDTH)
+    }
 }
 
 fn shape(context: &mut Context, view: &View, info: &SessionInfo) -> Result<(), Failure> {
@@ -130,7 +170,7 @@ fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str, width: u
         (Some(name), words) => format!("{name}: {words}"),
         (None, words) => words.to_owned(),
     };
-    let sid = &info.meta.sid;
+    let sid = view.short(&info.meta.sid);
     let first = shown::width(lead) + shown::width(sid);
     let padding = " ".repeat(width.saturating_sub(first));
     let used = format!("{mark} {lead}{sid}{padding}{facts}  ");
@@ -160,17 +200,21 @@ pub(super) fn show_tree(
     let mut summaries = opened.summaries();
     let all = ops::list_sessions(&*snapshot, &ListOptions::default(), &mut summaries)?;
     let wanted: Vec<SessionInfo> = all.into_iter().filter(|info| is_wanted(info)).collect();
-    let view = View { current: opened.place.session_id(&*snapshot)?, now: open::now() };
+    let current = opened.place.session_id(&*snapshot)?;
+    let view = View { current, now: open::now(), sids: ops::session_ids(&*snapshot)? };
     tree(context, &view, &wanted)
 }
 
 fn tree(context: &mut Context, view: &View, sessions: &[SessionInfo]) -> Result<Answer, Failure> {
     let forest = ops::session_forest(sessions);
-    let deepest = forest.iter().map(|(depth, _)| *depth).max().unwrap_or_default();
-    let width = SID_WIDTH + LEAD_WIDTH * deepest.min(LEADS_MAX);
-    for ((depth, place), lead) in forest.iter().zip(leads(&forest)) {
-        let lead = if *depth == 0 { "" } else { &lead };
-        let text = line(context, view, &sessions[*place], lead, width);
+    let leads = leads(&forest);
+    let lines = forest.iter().zip(&leads).map(|((depth, place), lead)| {
+        let lead = if *depth == 0 { "" } else { lead.as_str() };
+        (lead, &sessions[*place])
+    });
+    let width = view.width(lines.clone());
+    for (lead, info) in lines {
+        let text = line(context, view, info, lead, width);
         context.output.item(text)?;
     }
     Ok(Answer::Yes)

@@ -19,7 +19,8 @@ use crate::id::Id;
 use crate::object::{NewObject, Run};
 use crate::ops::exact::entry_text;
 use crate::ops::import::feed;
-use crate::ops::import::intake::{COMMIT_BYTES, Intake, Strange};
+use crate::ops::import::intake::{COMMIT_BYTES, Intake};
+use crate::ops::import::report::Strange;
 use crate::repo::read_entry;
 use crate::store::Snapshot;
 use crate::walk;
@@ -161,7 +162,7 @@ impl Contents {
         }
         for id in known {
             let (mut was, mut is) = (Vec::new(), Vec::new());
-            entry_text(snapshot, &mut read_entry(snapshot, &id)?, layout, &mut was)?;
+            entry_text(snapshot, &mut read_entry(snapshot, &id)?, layout.style, &mut was)?;
             match turns.next() {
                 Some((Piece { text: Some(text), .. }, _)) => is.extend_from_slice(text),
                 Some((Piece { value: Some(value), .. }, _)) => {

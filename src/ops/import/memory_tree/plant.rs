@@ -11,8 +11,9 @@ use std::collections::HashMap;
 
 use crate::dialect::Parent;
 use crate::dialect::memory_tree::{NODES_FOLDER, TRANSCRIPT_FILE, TreeBranch};
-use crate::ops::import::intake::{Intake, Strange};
+use crate::ops::import::intake::Intake;
 use crate::ops::import::memory_tree::folder::Contents;
+use crate::ops::import::report::Strange;
 
 use branches::{branches, followed};
 

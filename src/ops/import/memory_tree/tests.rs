@@ -226,7 +226,8 @@ fn records_metadata_and_pictures_are_there() {
 fn the_directory_comes_back_byte_for_byte() {
     let bench = Bench::imported();
     bench.check_exact();
-    let refused = ops::export(&bench.repo, SID, &mut Vec::new()).unwrap_err();
+    let refused =
+        ops::export(&bench.repo, SID, ops::Scope::Session, None, &mut Vec::new()).unwrap_err();
     assert!(matches!(refused, crate::Error::Refused { .. }), "{refused}");
 }
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use crate::dialect::memory_tree::{BRANCHES_FILE, TreeBranch, card_names};
-use crate::ops::import::intake::{Intake, Strange};
+use crate::ops::import::intake::Intake;
 use crate::ops::import::memory_tree::folder::Contents;
 use crate::ops::import::memory_tree::plant::{Planned, Planter};
+use crate::ops::import::report::Strange;
 use crate::session::FIRST_BRANCH;
 
 /// Reads the branches; where no file tells them, each node that nothing follows ends one.
