@@ -34,7 +34,7 @@ use crate::repo::{Repo, read_entry};
 use crate::session::View;
 use crate::store::Operation;
 
-use elsewhere::Elsewhere;
+use elsewhere::{Elsewhere, NAMES_MAX};
 use feed::{Ending, Fed, Order, Origin, Prefix, STRETCHES_WAITING};
 use files::File;
 use intake::Intake;
@@ -342,8 +342,8 @@ impl Importer<'_> {
         if is_late {
             self.again.insert(sid.clone(), true);
         }
-        let names = std::mem::take(&mut intake.tree).into_names();
-        self.elsewhere.learn(&landed.meta, landed.record, Some(names));
+        let names = std::mem::take(&mut intake.tree).into_names(NAMES_MAX);
+        self.elsewhere.learn(&landed.meta, landed.record, names);
         Ok(sid)
     }
 

@@ -19,7 +19,7 @@ use crate::session::View;
 use crate::store::RefValue;
 
 /// How many names of values are held in memory at the most.
-const NAMES_MAX: usize = 1 << 20;
+pub(super) const NAMES_MAX: usize = 1 << 18;
 
 /// A session that was imported.
 #[derive(Clone, Debug)]

@@ -120,10 +120,11 @@ impl Tree {
         self.named.get(&name).copied()
     }
 
-    /// Gives all names and the entries that have them.
-    pub(super) fn into_names(self) -> HashMap<u64, Id> {
+    /// Gives all names and the entries that have them, unless there are too many.
+    pub(super) fn into_names(self, count_max: usize) -> Option<HashMap<u64, Id>> {
         let Tree { named, ids, .. } = self;
-        named.into_iter().map(|(name, row)| (name, ids[row as usize])).collect()
+        let names = named.iter().map(|(name, row)| (*name, ids[*row as usize]));
+        (named.len() <= count_max).then(|| names.collect())
     }
 
     /// Gives the last value that is part of the tree.
