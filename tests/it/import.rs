@@ -33,7 +33,7 @@ fn parse(text: &str) -> Value {
 fn import(sandbox: &Sandbox, args: &[&str]) -> Vec<Value> {
     let args = [&["import", "--json"], args].concat();
     let out = sandbox.ok(&args);
-    out.lines().map(|line| parse(line)).collect()
+    out.lines().map(parse).collect()
 }
 
 fn text<'a>(told: &'a Value, key: &str) -> &'a str {

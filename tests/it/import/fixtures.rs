@@ -23,7 +23,7 @@ fn session<'a>(told: &'a [Value], part: &str) -> &'a str {
 /// Gives what the listing says of a session.
 fn listed(sandbox: &Sandbox, session: &str) -> Value {
     let lines = sandbox.ok(&["sessions", "--json"]);
-    let mut lines = lines.lines().map(|line| parse(line));
+    let mut lines = lines.lines().map(parse);
     lines.find(|line| text(line, "session") == session).unwrap()
 }
 
