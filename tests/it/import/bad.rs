@@ -73,6 +73,11 @@ fn blank_lines_and_spaces() {
 }
 
 #[test]
+fn blanks_that_are_none_in_json() {
+    check(between("\u{c}\n\u{a0} \u{85}\n"), &[("not JSON", 3), ("not JSON", 4)]);
+}
+
+#[test]
 fn carriage_returns() {
     let text = String::from_utf8(between("")).unwrap().replace('\n', "\r\n");
     check(&text, &[]);
