@@ -143,7 +143,7 @@ impl Importer<'_> {
         for file in files {
             let path = file.path.to_string_lossy().into_owned();
             self.outcome.bytes += file.bytes;
-            let known = self.elsewhere.from_source(&path);
+            let known = self.elsewhere.of_source(&path);
             let is_same = known.is_some_and(|known| {
                 (known.record.size, known.record.modified_ms) == (file.bytes, file.modified_ms)
             });
@@ -389,7 +389,7 @@ impl Importer<'_> {
             }
             let mut files = Vec::new();
             for source in std::mem::take(&mut self.late) {
-                let known = self.elsewhere.from_source(&source).map(|known| known.sid.clone());
+                let known = self.elsewhere.of_source(&source).map(|known| known.sid.clone());
                 let looked = crate::disk::look_at_source(Path::new(&source));
                 let file = looked.map_err(Error::io("read", &source))?;
                 files.push(File { is_late: true, ..File::new(file, known) });
@@ -406,7 +406,6 @@ impl Importer<'_> {
                     is_late,
                     stream: Some(Box::new(Exact::of(self.repo, &sid)?)),
                     sid: Some(sid),
-                    ..File::default()
                 });
             }
             self.pass(files)?;

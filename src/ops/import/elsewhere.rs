@@ -133,7 +133,7 @@ impl Elsewhere {
     }
 
     /// Finds the session that came from a file.
-    pub(super) fn from_source(&self, source: &str) -> Option<&Known> {
+    pub(super) fn of_source(&self, source: &str) -> Option<&Known> {
         self.by_source.get(source).map(|place| &self.sessions[*place])
     }
 
