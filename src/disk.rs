@@ -8,6 +8,7 @@
 
 mod bell;
 mod network;
+mod scratch;
 mod shared;
 mod source;
 mod stream;
@@ -20,6 +21,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use bell::{Bell, Heard};
+pub use scratch::Scratch;
 pub use shared::SharedBytes;
 pub use source::{
     SourceFile, Unreadable, find_sources, list_below, look_at_source, open_source, write_export,

@@ -18,6 +18,7 @@ mod compare;
 mod context;
 mod copy;
 mod create;
+mod dedup;
 mod diff;
 mod edit;
 mod exact;
@@ -68,6 +69,7 @@ pub use context::{
     ContextOptions, ContextOutcome, Role, RoleMap, context, messages_to_json, messages_to_markdown,
 };
 pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
+pub use dedup::{Cause, Sharing, Survey, SurveyOptions, Waste, sharing, survey};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
 pub use export::{

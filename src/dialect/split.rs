@@ -370,3 +370,41 @@ fn without_messages(document: &Value) -> Value {
     });
     Value::map(emptied)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_taken_apart_and_put_together_again() {
+        let cases = [
+            ("[]", 0, 0),
+            ("[{\"a\":1},{\"a\":2}]", 2, 0),
+            ("\u{feff} [\n  {\n    \"a\": 1\n  },\n  {\n    \"a\": 2\n  }\n]\n", 2, 0),
+            ("{\"v\":1,\"turns\":[{\"a\":1} , 17,{\"b\":1e5,\"b\":2}],\"w\":[]} ", 3, 2),
+        ];
+        for (text, count, texts) in cases {
+            let mut splitter = Splitter::default();
+            let split = splitter.list(text.as_bytes(), &["turns"]).unwrap();
+            assert_eq!((split.pieces.len(), split.bytes), (count, text.len()), "{text}");
+            let kept = split.pieces.iter().filter(|piece| piece.text.is_some()).count();
+            assert_eq!(kept, texts, "{text}");
+            let style = splitter.style.unwrap_or_default();
+            let mut again = Vec::new();
+            for piece in &split.pieces {
+                again.extend_from_slice(piece.before.as_bytes());
+                match (&piece.text, &piece.value) {
+                    (Some(text), _) => again.extend_from_slice(text),
+                    (None, value) => {
+                        json::write_styled(value.as_ref().unwrap(), style, &mut again);
+                    }
+                }
+            }
+            again.extend_from_slice(&text.as_bytes()[text.len() - splitter.pending_bytes()..]);
+            assert_eq!(String::from_utf8(again).unwrap(), text);
+        }
+        for none in ["", "{}", "17", "{\"turns\":{}}", "[{\"a\":1}"] {
+            assert!(Splitter::default().list(none.as_bytes(), &["turns"]).is_none(), "{none}");
+        }
+    }
+}

@@ -18,6 +18,7 @@
 
 mod cache;
 mod commit;
+mod copies;
 mod durable;
 mod fsck;
 mod graph;
@@ -65,6 +66,7 @@ use mirror::Mirrors;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
+pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 

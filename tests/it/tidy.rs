@@ -138,7 +138,7 @@ fn the_library_touches_files_in_one_place_and_never_the_terminal_or_the_environm
     let mut broken = Vec::new();
     for source in sources().iter().filter(|source| source.is_library()) {
         for (number, line) in source.code() {
-            let file_seam = source.path == "src/disk.rs";
+            let file_seam = source.path == "src/disk.rs" || source.path.starts_with("src/disk/");
             let files = line.contains("std::fs") && !file_seam;
             let names = |call: &str| line.contains(call) && !line.contains("env!(");
             if files || calls.iter().any(|call| names(call)) {

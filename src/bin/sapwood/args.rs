@@ -107,6 +107,7 @@ commands! {
     Init => init,
     Import => import,
     Export => export,
+    Dedup => dedup,
     New => new,
     Sessions => sessions,
     Session => session,

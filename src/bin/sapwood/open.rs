@@ -293,6 +293,11 @@ fn options() -> Options {
     }
 }
 
+/// Names the directory for what is thrown away.
+pub(crate) fn temporary_directory() -> PathBuf {
+    env::temp_dir()
+}
+
 /// Names the directory of the user's own settings.
 pub(crate) fn config_directory() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -11,6 +11,7 @@ pub(crate) mod compact;
 pub(crate) mod compare;
 pub(crate) mod config_command;
 pub(crate) mod context;
+pub(crate) mod dedup;
 pub(crate) mod diff;
 pub(crate) mod edit;
 pub(crate) mod export;

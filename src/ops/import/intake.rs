@@ -30,7 +30,7 @@ const VALUES_RECOGNISED: usize = 8;
 pub(super) const STRETCH_VALUES: usize = 4096;
 
 /// How much is committed together.
-const COMMIT_BYTES: usize = 3 << 20;
+pub(super) const COMMIT_BYTES: usize = 3 << 20;
 
 /// How many oddities of a file are told one by one.
 const ODDITIES_TOLD_MAX: usize = 1000;

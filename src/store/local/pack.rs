@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::cache::{BlockCache, Cursor};
 use super::graph::Graph;
-use super::index::{Index, Position};
+use super::index::{BlockPlace, Index, Position};
 use super::paged::{Magic, map_whole, u32_at, unsupported};
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
@@ -226,6 +226,11 @@ impl Pack {
     /// Gives the number of blocks.
     pub(crate) fn blocks(&self) -> u32 {
         self.index.blocks()
+    }
+
+    /// Gives what the index says of a block.
+    pub(crate) fn block_place(&self, block: u32) -> Result<BlockPlace> {
+        self.index.block(block)
     }
 
     /// Gives the rows of a block's objects, in their order in the block.

@@ -191,7 +191,7 @@ impl Inner {
         Ok(refs.len())
     }
 
-    fn repack(self: &Arc<Inner>) -> Result<RepackReport> {
+    pub(crate) fn repack(self: &Arc<Inner>) -> Result<RepackReport> {
         let before = self.count_objects()?;
         self.checkpoint()?;
         let state = self.refresh()?;

@@ -149,3 +149,56 @@ fn what_a_crash_left_half_written_is_cleared_away() {
     assert_eq!(sandbox.ok(&["fsck", "-q"]), "");
     assert!(sandbox.join(".sapwood/refs/sessions/s1/heads").join(odd).exists());
 }
+
+#[test]
+fn copies_are_dropped_and_sharing_is_told() {
+    let sandbox = filled();
+    sandbox.ok(&["repack", "-q"]);
+    sandbox.ok(&["unpack", "-q"]);
+    let told = sandbox.ok(&["dedup", "--dry-run"]);
+    assert!(told.starts_with("Would drop 4 copies (0 in the journal, 4 loose, 0 in packs): "));
+    assert_eq!(count(&sandbox, "count"), 4);
+    let told = sandbox.ok(&["dedup"]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].starts_with("Dropped 4 copies "), "{told}");
+    assert_eq!(lines[1], "1 sessions use 3 entries (3 different) and 0 long strings (0 different)");
+    assert_eq!((count(&sandbox, "count"), count(&sandbox, "in-pack")), (0, 4));
+    assert!(sandbox.ok(&["dedup"]).starts_with("No object is stored twice\n"));
+    let json = sandbox.ok(&["dedup", "--json"]);
+    assert!(json.starts_with(r#"{"v":1,"copies":0,"copies_journal":0,"#), "{json}");
+    assert_eq!(sandbox.ok(&["fsck", "-q"]), "");
+}
+
+#[test]
+fn a_folder_is_looked_at_and_nothing_is_kept() {
+    let sandbox = Sandbox::new();
+    let line = |number: usize| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"u{number}\",\"parentUuid\":null,\"sessionId\":\"s\",\
+             \"timestamp\":\"2026-01-01T00:00:00Z\",\"message\":{{\"role\":\"user\",\
+             \"content\":\"question {number}\"}}}}\n"
+        )
+    };
+    let folder = sandbox.join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("a.jsonl"), line(1)).unwrap();
+    std::fs::write(folder.join("b.jsonl"), line(1) + &line(2)).unwrap();
+    let scratch = sandbox.join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let look = |args: &[&str]| {
+        let ran = finish(sandbox.command(args).env("TMPDIR", &scratch), b"");
+        assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+        ran
+    };
+    let ran = look(&["dedup", "folder"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("2 files, "), "{}", ran.out);
+    assert!(ran.out.contains(" 3 lines (2 different)\n"), "{}", ran.out);
+    assert!(ran.out.contains("  file saved again: a.jsonl is the begin of b.jsonl"), "{}", ran.out);
+    let json = look(&["dedup", "--json", "folder"]).out;
+    assert!(json.contains(r#""waste":[{"bytes":"#), "{json}");
+    assert!(json.contains(r#""cause":"begin-of-file","file":"/"#), "{json}");
+    assert_eq!(look(&["dedup", "nothing here"]).code, 1);
+    assert!(!sandbox.join("home/.sapwood").exists() && !sandbox.join(".sapwood").exists());
+    sandbox.fails(2, &["dedup", "--dry-run", "folder"]);
+}

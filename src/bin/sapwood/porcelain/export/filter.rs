@@ -8,6 +8,7 @@ use crate::when;
 
 /// What is taken, and how it is written.
 #[derive(clap::Args, Clone, Debug, Default)]
+#[group(id = "training")]
 #[command(next_help_heading = "Training data")]
 pub(super) struct Filter {
     /// Only branches made for this reason: message_edit, retry, …
