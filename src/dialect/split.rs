@@ -23,6 +23,9 @@ pub const LINE_BYTES_MAX: usize = 64 << 20;
 const SALVAGE_TRIES_MAX: usize = 256;
 const SALVAGE_BYTES_MAX: usize = 4 << 20;
 
+/// What may stand beside values on a line.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\u{feff}'];
+
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
@@ -139,7 +142,7 @@ impl Splitter {
 
     /// Puts blanks aside that stand before a value.
     fn skip_blank<'a>(&mut self, text: &'a str) -> &'a str {
-        let rest = text.trim_start_matches([' ', '\t', '\r', '\u{feff}']);
+        let rest = text.trim_start_matches(BLANKS);
         self.pending.push_str(&text[..text.len() - rest.len()]);
         rest
     }
@@ -154,8 +157,10 @@ impl Splitter {
             let end = salvage(text).unwrap_or(text.len());
             let is_torn = end < text.len() || text.starts_with('{');
             let odd = if is_torn { Odd::Torn } else { Odd::Unreadable };
-            self.unread(text[..end].trim_end().as_bytes(), odd, pieces);
-            return &text[text[..end].trim_end().len()..];
+            // No blank stands at the begin, so something is left of it.
+            let (damaged, rest) = text.split_at(text[..end].trim_end_matches(BLANKS).len());
+            self.unread(damaged.as_bytes(), odd, pieces);
+            return rest;
         };
         let (text, rest) = text.split_at(end);
         if value.as_map().is_none() {

@@ -94,7 +94,10 @@ fn what_a_person_did_to_a_session_stays_when_its_file_grows() {
     assert!(said(&sandbox, "tale").contains(&"an aside".to_owned()));
     let listed = parse(&sandbox.ok(&["sessions", "--json"]));
     assert_eq!(text(&listed, "name"), "mine");
-    assert_exact(&sandbox, "tale", &path);
+    // The file comes first, as it is; then what was said here.
+    let out = sandbox.ok(&["export", "-s", "tale"]);
+    let added = out.strip_prefix(&story(6)).expect("the file comes first");
+    assert!(added.contains("an aside") && added.lines().count() == 1, "{added}");
     assert_sound(&sandbox);
 }
 
