@@ -170,7 +170,7 @@ impl Splitter {
         let is_welded = !is_first || !rest.trim().is_empty();
         let odd = odd.or(is_welded.then_some(Odd::Welded));
         match conversation(text, &value).filter(|_| odd != Some(Odd::Ambiguous)) {
-            Some(spans) => self.conversation(text, &value, &spans, pieces),
+            Some(spans) => self.conversation(text, value, &spans, pieces),
             None => self.read(text, value, odd, pieces),
         }
         rest
@@ -183,8 +183,11 @@ impl Splitter {
         let mut split = Split::default();
         let (value, end) = json::parse_first(&text[start..], Rigour::Strict).ok()?;
         let body = &text[start..start + end];
+        if !text[start + end..].trim().is_empty() {
+            return None;
+        }
         let spans = conversation(body, &value)?;
-        self.conversation(body, &value, &spans, &mut split.pieces);
+        self.conversation(body, value, &spans, &mut split.pieces);
         self.pending.push_str(&text[start + end..]);
         split.bytes = text.len();
         Some(split)
@@ -232,18 +235,18 @@ impl Splitter {
     fn conversation(
         &mut self,
         text: &str,
-        value: &Value,
+        value: Value,
         spans: &[std::ops::Range<usize>],
         pieces: &mut Vec<Piece>,
     ) {
-        let messages = value.get("messages").unwrap_or(value).as_list().unwrap_or_default();
-        let mut document = Some(without_messages(value));
+        let (document, messages) = apart(value);
+        let mut document = Some(document);
         let mut at = 0;
         for (span, message) in spans.iter().zip(messages) {
             self.pending.push_str(&text[at..span.start]);
             self.lines += newlines(&text[at..span.start]);
             at = span.end;
-            self.read(&text[span.clone()], message.clone(), None, pieces);
+            self.read(&text[span.clone()], message, None, pieces);
             self.lines += newlines(&text[span.clone()]);
             if let Some(piece) = pieces.last_mut() {
                 piece.document = document.take();
@@ -362,13 +365,21 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\r' | '\n')
 }
 
-fn without_messages(document: &Value) -> Value {
-    let pairs = document.as_map().unwrap_or_default().iter();
-    let emptied = pairs.map(|(key, value)| match key.as_str() {
-        "messages" => (key.clone(), Value::List(Vec::new())),
-        _ => (key.clone(), value.clone()),
-    });
-    Value::map(emptied)
+/// Takes the messages out of a document.
+fn apart(document: Value) -> (Value, Vec<Value>) {
+    match document {
+        Value::List(messages) => (Value::Map(Vec::new()), messages),
+        Value::Map(mut pairs) => {
+            let list = pairs.iter_mut().find(|(key, _)| key == "messages");
+            let list = list.map(|(_, value)| std::mem::replace(value, Value::List(Vec::new())));
+            let messages = match list {
+                Some(Value::List(messages)) => messages,
+                _ => Vec::new(),
+            };
+            (Value::Map(pairs), messages)
+        }
+        other => (other, Vec::new()),
+    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use std::thread;
 
 use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
-use crate::dialect::{self, Dialect};
+use crate::dialect::{self, Dialect, Layout};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::exact::Exact;
@@ -84,6 +84,7 @@ pub fn import(
         bytes_total: 0,
         again: BTreeMap::new(),
         late: HashSet::new(),
+        overtaken: HashSet::new(),
         dry_seen: HashSet::new(),
         note,
     };
@@ -120,6 +121,16 @@ fn unknown_dialect(name: &str) -> Error {
     }
 }
 
+/// Gives an error that one file is to blame for; with any other there is no going on.
+fn of_file(error: Error) -> Result<Error> {
+    match error {
+        Error::InvalidObject { .. } | Error::InvalidName { .. } | Error::TooLarge { .. } => {
+            Ok(error)
+        }
+        error => Err(error),
+    }
+}
+
 struct Importer<'a> {
     repo: &'a Repo,
     options: &'a ImportOptions,
@@ -132,6 +143,8 @@ struct Importer<'a> {
     again: BTreeMap<String, bool>,
     /// Files in which values come before those that they hang on.
     late: HashSet<String>,
+    /// Files that another process has imported meanwhile.
+    overtaken: HashSet<String>,
     dry_seen: HashSet<Id>,
     note: &'a mut dyn FnMut(ImportNote<'_>),
 }
@@ -185,7 +198,11 @@ impl Importer<'_> {
         };
         let snapshot = self.repo.snapshot()?;
         let stretches = imported::stretches(&View::of(&*snapshot, sid)?)?;
-        Ok(stretches.last().map(|last| Prefix {
+        let values: u64 =
+            stretches.iter().flat_map(|stretch| &stretch.runs).map(|run| run.count).sum();
+        // Where an import was taken back, the record is older than what the transcript tells.
+        let is_whole = values == known.record.values && !known.record.is_document;
+        Ok(stretches.last().filter(|_| is_whole).map(|last| Prefix {
             bytes: known.record.bytes,
             hash: known.record.hash.clone(),
             style: last.layout.style,
@@ -204,12 +221,14 @@ impl Importer<'_> {
         intake.dry_seen = std::mem::take(&mut self.dry_seen);
         intake.dialect = self.dialect;
         self.elsewhere.begin(file.source());
+        let mut last = None;
         if let Some(sid) = file.sid.as_deref().filter(|_| resumed) {
-            self.recall(&mut intake, sid)?;
+            last = self.recall(&mut intake, sid)?;
         }
-        intake.open_layout(!resumed);
+        intake.open_layout(!resumed, last);
         intake.is_whole = file.is_late;
         let read_before = self.outcome.bytes_read;
+        let mut refused = None;
         let ending = loop {
             match source.recv() {
                 Ok(Fed::Values(values, style)) => {
@@ -217,36 +236,52 @@ impl Importer<'_> {
                     let bytes: usize = values.iter().map(|value| value.bytes).sum();
                     self.outcome.bytes_read += bytes as u64;
                     (self.note)(ImportNote::Progress(self.outcome.bytes_read, self.bytes_total));
-                    intake.take(values, &mut self.elsewhere)?;
+                    if refused.is_none()
+                        && let Err(error) = intake.take(values, &mut self.elsewhere)
+                    {
+                        refused = Some(of_file(error)?);
+                    }
                 }
                 Ok(Fed::End(ending)) => break ending,
                 Ok(Fed::Failed(error)) => return self.fail(&path, error),
                 Ok(Fed::Begin { .. }) | Err(_) => return Ok(()),
             }
         };
-        intake.recognise(&mut self.elsewhere)?;
-        intake.place_all(&mut self.elsewhere)?;
+        if let Some(error) = refused {
+            return self.fail(&path, error);
+        }
         let bytes = self.outcome.bytes_read - read_before;
-        let done = self.finish(file, intake, ending, resumed, bytes);
-        done.map(drop)
+        let placed = intake
+            .recognise(&mut self.elsewhere)
+            .and_then(|()| intake.place_all(&mut self.elsewhere))
+            .and_then(|()| self.finish(file, intake, ending, resumed, bytes));
+        match placed {
+            Err(error) => {
+                let error = of_file(error)?;
+                self.fail(&path, error)
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Takes in what the store has of a file that goes on.
-    fn recall(&self, intake: &mut Intake<'_>, sid: &str) -> Result<()> {
+    fn recall(&self, intake: &mut Intake<'_>, sid: &str) -> Result<Option<Layout>> {
         let snapshot = self.repo.snapshot()?;
         let view = View::of(&*snapshot, sid)?;
         let named = view.meta()?.dialect;
         intake.dialect = named.as_deref().and_then(dialect::named).or(intake.dialect);
+        let mut last = None;
         for stretch in imported::stretches(&view)? {
             for id in stretch.entries(&*snapshot)? {
                 intake.recall(id, &read_entry(&*snapshot, &id)?);
             }
+            last = Some(stretch.layout);
         }
         intake.hang_recalled();
         if let Some(known) = self.elsewhere.session(sid) {
             intake.recall_record(&known.record);
         }
-        Ok(())
+        Ok(last)
     }
 
     /// Lands what was read of a file.
@@ -271,7 +306,13 @@ impl Importer<'_> {
             self.late.extend(file.source());
             return Ok(());
         }
-        let is_same = resumed && intake.known == intake.tree.len() && {
+        let known = file.sid.as_deref().and_then(|sid| self.elsewhere.session(sid));
+        let is_known = known.is_some_and(|known| {
+            let prefix = &ending.prefix;
+            let record = &known.record;
+            record.is_document && (record.bytes, &record.hash) == (prefix.bytes, &prefix.hash)
+        });
+        let is_same = (is_known || resumed && intake.known == intake.tree.len()) && {
             let snapshot = self.repo.snapshot()?;
             let sid = file.sid.as_deref().unwrap_or_default();
             let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
@@ -285,7 +326,7 @@ impl Importer<'_> {
             (None, _) => ImportChange::New,
             (Some(_), true) => ImportChange::Grown,
             (Some(_), false) if file.is_again => ImportChange::Linked,
-            (Some(_), false) if file.is_late => ImportChange::Grown,
+            (Some(_), false) if file.is_late || intake.is_document() => ImportChange::Grown,
             (Some(_), false) => ImportChange::Rewritten,
         };
         if change == ImportChange::Rewritten {
@@ -298,9 +339,12 @@ impl Importer<'_> {
         if change == ImportChange::Unchanged || self.options.dry_run {
             intake.flush()?;
         } else {
-            session = Some(self.land(file, &mut intake, ending, is_late)?);
+            session = self.land(file, &mut intake, ending, is_late)?;
         }
         self.dry_seen = std::mem::take(&mut intake.dry_seen);
+        if session.is_none() && !self.options.dry_run {
+            return Ok(());
+        }
         self.tell(&Imported {
             session,
             source: file.path.clone(),
@@ -322,15 +366,23 @@ impl Importer<'_> {
         intake: &mut Intake<'_>,
         ending: Ending,
         is_late: bool,
-    ) -> Result<String> {
+    ) -> Result<Option<String>> {
         let from = file.from();
+        let noted = file.sid.as_deref().and_then(|sid| self.elsewhere.session(sid));
         let landing = Landing {
             repo: self.repo,
             from: &from,
             sid: file.sid.clone(),
+            noted: noted.map(|known| known.record.clone()),
             operation: self.operation,
         };
-        let landed = landing.land(intake, ending, &self.elsewhere)?;
+        let landed = match landing.land(intake, ending, &self.elsewhere) {
+            Err(Error::RefConflict { .. }) if file.path.is_some() => {
+                self.overtaken.extend(file.source());
+                return Ok(None);
+            }
+            landed => landed?,
+        };
         let sid = landed.meta.sid.clone();
         for (name, id) in std::mem::take(&mut intake.answered) {
             let waiting = self.elsewhere.answer(name, id, file.sid.is_some()).into_iter();
@@ -344,7 +396,7 @@ impl Importer<'_> {
         }
         let names = std::mem::take(&mut intake.tree).into_names(NAMES_MAX);
         self.elsewhere.learn(&landed.meta, landed.record, names);
-        Ok(sid)
+        Ok(Some(sid))
     }
 
     /// Says whether a file has brought what its own values waited for.
@@ -381,18 +433,31 @@ impl Importer<'_> {
     /// Reads again what can be hung on what has come since, until there is no more of it.
     fn link(&mut self) -> Result<()> {
         let mut rounds = 0;
-        while !self.again.is_empty() || !self.late.is_empty() {
+        while !self.again.is_empty() || !self.late.is_empty() || !self.overtaken.is_empty() {
             rounds += 1;
             if rounds > LINK_ROUNDS_MAX {
                 // Files hang on each other in a circle; what they hang on is in the store.
                 return Ok(());
             }
             let mut files = Vec::new();
-            for source in std::mem::take(&mut self.late) {
+            if !self.overtaken.is_empty() {
+                self.elsewhere = Elsewhere::of(self.repo)?;
+            }
+            let overtaken = std::mem::take(&mut self.overtaken).into_iter();
+            let late = std::mem::take(&mut self.late).into_iter();
+            let sources: Vec<(String, bool)> = overtaken
+                .map(|source| (source, false))
+                .chain(late.map(|source| (source, true)))
+                .collect();
+            for (source, is_late) in sources {
                 let known = self.elsewhere.of_source(&source).map(|known| known.sid.clone());
-                let looked = crate::disk::look_at_source(Path::new(&source));
-                let file = looked.map_err(Error::io("read", &source))?;
-                files.push(File { is_late: true, ..File::new(file, known) });
+                match crate::disk::look_at_source(Path::new(&source)) {
+                    Ok(file) => files.push(File { is_late, ..File::new(file, known) }),
+                    Err(error) => {
+                        let error = Error::io("read", &source)(error);
+                        self.fail(Path::new(&source), error)?;
+                    }
+                }
             }
             for (sid, is_late) in std::mem::take(&mut self.again) {
                 let Some(known) = self.elsewhere.session(&sid) else {

@@ -109,6 +109,14 @@ pub(super) struct Record {
     /// The branch that follows the file, and where the import left it.
     pub(super) branch: String,
     pub(super) head: Option<Id>,
+    /// How many values the session has of the file.
+    pub(super) values: u64,
+    /// Whether the file is one document, which is never read on.
+    pub(super) is_document: bool,
+    /// The other branches that the import made: their first entries, and where it left them.
+    pub(super) sides: Vec<(String, Id, Id)>,
+    /// The labels that the import set, and on which entries.
+    pub(super) labels: Vec<(String, Id)>,
     /// Ids of parents that are nowhere in the store yet.
     pub(super) orphans: Vec<String>,
     /// Ids of parents in other files, and the entries that they are.
@@ -122,8 +130,20 @@ impl Record {
         let text = |key: &str| import.get(key).and_then(Value::as_text).map(str::to_owned);
         let number = |key: &str| import.get(key).and_then(Value::as_i64).unwrap_or_default();
         let orphans = import.get("orphans").and_then(Value::as_list).unwrap_or_default();
-        let hangs = import.get("hangs").and_then(Value::as_map).unwrap_or_default().iter();
+        let named = |key: &str| {
+            let pairs = import.get(key).and_then(Value::as_map).unwrap_or_default().iter();
+            pairs.filter_map(|(name, id)| Some((name.clone(), id.as_link()?))).collect()
+        };
+        let sides = import.get("sides").and_then(Value::as_map).unwrap_or_default().iter();
+        let sides = sides.filter_map(|(name, ends)| match ends.as_list()? {
+            [first, head] => Some((name.clone(), first.as_link()?, head.as_link()?)),
+            _ => None,
+        });
         Some(Record {
+            values: u64::try_from(number("values")).unwrap_or_default(),
+            is_document: import.get("document").and_then(Value::as_bool) == Some(true),
+            sides: sides.collect(),
+            labels: named("labels"),
             foreign: text("foreign"),
             name: text("name"),
             bytes: u64::try_from(number("bytes")).unwrap_or_default(),
@@ -133,14 +153,21 @@ impl Record {
             branch: text("branch")?,
             head: import.get("head").and_then(Value::as_link),
             orphans: orphans.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
-            hangs: hangs.filter_map(|(name, id)| Some((name.clone(), id.as_link()?))).collect(),
+            hangs: named("hangs"),
         })
     }
 
     /// Puts the record into a session's metadata, beside what else is there.
     pub(super) fn put(&self, meta: &mut Value) {
         let orphans: Vec<Value> = self.orphans.iter().map(|id| Value::from(id.as_str())).collect();
-        let hangs = self.hangs.iter().map(|(name, id)| (name.clone(), Value::Link(*id)));
+        let named = |pairs: &[(String, Id)]| match pairs {
+            [] => Value::Null,
+            pairs => Value::map(pairs.iter().map(|(name, id)| (name.clone(), Value::Link(*id)))),
+        };
+        let sides = self.sides.iter().map(|(name, first, head)| {
+            (name.clone(), Value::List(vec![Value::Link(*first), Value::Link(*head)]))
+        });
+        let sides = if self.sides.is_empty() { Value::Null } else { Value::map(sides) };
         let fields = [
             ("foreign", self.foreign.clone().into()),
             ("name", self.name.clone().into()),
@@ -151,7 +178,11 @@ impl Record {
             ("branch", self.branch.as_str().into()),
             ("head", self.head.into()),
             ("orphans", if orphans.is_empty() { Value::Null } else { Value::List(orphans) }),
-            ("hangs", if self.hangs.is_empty() { Value::Null } else { Value::map(hangs) }),
+            ("hangs", named(&self.hangs)),
+            ("values", Value::Integer(self.values as i64)),
+            ("document", if self.is_document { Value::Bool(true) } else { Value::Null }),
+            ("sides", sides),
+            ("labels", named(&self.labels)),
         ];
         let record = Value::map(fields.into_iter().filter(|(_, value)| !value.is_null()));
         let mut pairs = match std::mem::take(meta) {

@@ -1,6 +1,7 @@
 //! Importing session files through the binary, and getting them back byte for byte.
 
 mod bad;
+mod between;
 mod fixtures;
 mod grown;
 mod linked;

@@ -5,7 +5,7 @@
 //! directory. One that is not there yet is awaited: when it comes, the file that waits is read
 //! again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::dialect::{self, Source};
@@ -20,6 +20,9 @@ use crate::store::RefValue;
 
 /// How many names of values are held in memory at the most.
 pub(super) const NAMES_MAX: usize = 1 << 18;
+
+/// Ids of so many bytes are no others' by chance; shorter ones are counted from one in each file.
+const UNIQUE_BYTES_MIN: usize = 16;
 
 /// A session that was imported.
 #[derive(Clone, Debug)]
@@ -181,29 +184,51 @@ impl Elsewhere {
         answered
     }
 
-    /// Finds a value that a value of the current file hangs on.
-    pub(super) fn find(&mut self, name: u64, source: &Source) -> Result<Option<Id>> {
+    /// Finds a value that a value of the current file hangs on: in its family, in what it was
+    /// forked from, and in all files that are near. Short ids may be counted anew in each file: a
+    /// file with an id that the current one has too is then none to hang on.
+    pub(super) fn find(
+        &mut self,
+        id: &str,
+        source: &Source,
+        dialect: Option<&str>,
+        is_own: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<Id>> {
+        let name = name_hash(id);
         if let Some(found) = self.found.get(&name) {
             return Ok(Some(*found));
         }
-        let family = source.foreign.as_ref().and_then(|id| self.families.get(id));
-        let mut near: Vec<usize> = family.into_iter().flatten().rev().copied().collect();
+        let lineage = source.lineage.as_ref().map(|lineage| &lineage.session);
+        let families = source.foreign.iter().chain(lineage);
+        let family = families.filter_map(|id| self.families.get(id));
+        let mut near: Vec<usize> = family.flatten().rev().copied().collect();
+        let is_unique = id.len() >= UNIQUE_BYTES_MIN;
+        let family_count = near.len();
+        let mut seen: HashSet<usize> = near.iter().copied().collect();
         let directory = self.current.as_deref().and_then(|path| Path::new(path).parent());
         let is_beside = |known: &Known| {
             let path = known.source.as_deref().map(Path::new);
             path.is_some_and(|path| directory.is_some_and(|above| path.starts_with(above)))
         };
         for (place, known) in self.sessions.iter().enumerate().rev() {
-            if (known.names.is_some() || is_beside(known)) && !near.contains(&place) {
+            let is_akin = known.dialect.as_deref() == dialect;
+            if is_akin && (known.names.is_some() || is_beside(known)) && seen.insert(place) {
                 near.push(place);
             }
         }
-        for place in near {
+        for (count, place) in near.into_iter().enumerate() {
             if self.sessions[place].source == self.current && self.current.is_some() {
                 continue;
             }
-            if let Some(id) = self.names(place)?.and_then(|names| names.get(&name)) {
-                return Ok(Some(*id));
+            let Some(names) = self.names(place)? else {
+                continue;
+            };
+            let is_trusted = is_unique || count < family_count;
+            match names.get(&name) {
+                Some(id) if is_trusted || !names.keys().any(|name| is_own(*name)) => {
+                    return Ok(Some(*id));
+                }
+                _ => {}
             }
         }
         Ok(None)

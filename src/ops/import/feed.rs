@@ -20,7 +20,7 @@ const STRETCH_BYTES: usize = 512 << 10;
 pub(super) const STRETCHES_WAITING: usize = 4;
 
 /// A file that is one document is held in memory whole; a longer one is read by lines.
-const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
+const DOCUMENT_BYTES_MAX: u64 = 12 << 20;
 
 /// A file to be read.
 pub(super) struct Order {

@@ -10,7 +10,7 @@ use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
 use crate::error::Result;
 use crate::id::Id;
-use crate::object::{Entry, NewObject};
+use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::Prepared;
 use crate::ops::import::late::{Late, Placed, Ready};
@@ -25,6 +25,9 @@ pub(super) const UNPARSED: &str = "unparsed";
 
 /// How many values are looked at to recognise a dialect.
 const VALUES_RECOGNISED: usize = 8;
+
+/// How many bytes are looked at to recognise a dialect, at the most.
+const BYTES_RECOGNISED: usize = 8 << 20;
 
 /// How many values one event closes. Copies of a file share the events of what they share.
 pub(super) const STRETCH_VALUES: usize = 4096;
@@ -43,6 +46,8 @@ pub(super) struct Intake<'a> {
     pub(super) dialect: Option<&'static dyn Dialect>,
     /// What was read before the dialect was known.
     waiting: Vec<Prepared>,
+    /// Whether no dialect was recognised, and none is looked for any more.
+    is_unknown: bool,
     pub(super) source: Source,
     pub(super) tree: Tree,
     /// How the values of each stretch stood.
@@ -82,6 +87,7 @@ impl<'a> Intake<'a> {
             is_dry,
             dialect: None,
             waiting: Vec::new(),
+            is_unknown: false,
             source: Source { stem, ..Source::default() },
             tree: Tree::default(),
             layouts: Vec::new(),
@@ -131,9 +137,10 @@ impl<'a> Intake<'a> {
         self.time
     }
 
-    /// Begins a stretch of values.
-    pub(super) fn open_layout(&mut self, anew: bool) {
-        self.layouts.push(Layout { anew, ..Layout::default() });
+    /// Begins a stretch of values, in the manner of the one before it.
+    pub(super) fn open_layout(&mut self, anew: bool, before: Option<Layout>) {
+        let Layout { style, between, .. } = before.unwrap_or_default();
+        self.layouts.push(Layout { anew, style, between, ..Layout::default() });
     }
 
     /// Says how values are written from here on.
@@ -156,10 +163,18 @@ impl<'a> Intake<'a> {
         if self.dialect.is_some() {
             return values.into_iter().try_for_each(|value| self.value(value, elsewhere));
         }
+        if self.is_unknown {
+            return Ok(());
+        }
         self.waiting.extend(values);
-        let is_enough = self.waiting.iter().filter(|one| one.value.is_some()).count();
-        if is_enough >= VALUES_RECOGNISED {
+        let maps = self.waiting.iter().filter(|one| one.value.is_some()).count();
+        let bytes: usize = self.waiting.iter().map(|one| one.bytes).sum();
+        if maps >= VALUES_RECOGNISED || bytes >= BYTES_RECOGNISED {
             self.recognise(elsewhere)?;
+            self.is_unknown = self.dialect.is_none();
+        }
+        if self.is_unknown {
+            self.waiting.clear();
         }
         Ok(())
     }
@@ -240,7 +255,9 @@ impl<'a> Intake<'a> {
             return Ok(on(row));
         }
         self.absent.insert(hash);
-        let found = elsewhere.find(hash, &self.source)?;
+        let dialect = self.dialect.map(|dialect| dialect.name());
+        let is_own = |name: u64| self.tree.named(name).is_some();
+        let found = elsewhere.find(name, &self.source, dialect, &is_own)?;
         match found {
             Some(found) => drop(self.hangs.insert(name.clone(), found)),
             None => {
@@ -256,7 +273,7 @@ impl<'a> Intake<'a> {
         self.time = step.time.unwrap_or(self.time);
         self.first_time = self.first_time.or(step.time);
         let entry = Entry {
-            label: step.label.clone(),
+            label: label(&step.label),
             time: self.time,
             parents: parent.into_iter().collect(),
             body: prepared.value.unwrap_or_default(),
@@ -363,7 +380,7 @@ impl<'a> Intake<'a> {
         self.first_time = self.first_time.or(Some(entry.time));
         let hang = match (&step.parent, self.tree.last()) {
             (Parent::Beside, _) => Hang::Beside,
-            (Parent::Before, Some(last)) => Hang::On(last),
+            (Parent::Before, Some(last)) if !entry.parents.is_empty() => Hang::On(last),
             _ => Hang::Top,
         };
         if let (Parent::Id(_), Some(parent)) = (&step.parent, entry.parents.first()) {
@@ -427,4 +444,13 @@ impl<'a> Intake<'a> {
         });
         Ok(objects)
     }
+}
+
+/// Makes a type of an entry of the word that a file has for it.
+fn label(word: &str) -> String {
+    let mut label: String = word.chars().filter(|letter| !letter.is_control()).collect();
+    while label.len() > LABEL_BYTES_MAX {
+        label.pop();
+    }
+    if label.is_empty() { UNPARSED.to_owned() } else { label }
 }

@@ -12,7 +12,7 @@ use crate::ops::import::feed::{self, Ending};
 use crate::ops::import::intake::{Intake, STRETCH_VALUES};
 use crate::ops::import::tree::{Row, Side, name_hash};
 use crate::ops::imported::{Record, Stretch};
-use crate::repo::{Repo, restored};
+use crate::repo::{Repo, read_session, restored};
 use crate::session::{
     BranchRecord, FIRST_BRANCH, Message, Transcript, View, check_name, restored_entry,
 };
@@ -41,8 +41,10 @@ pub(super) struct From {
 pub(super) struct Landing<'a> {
     pub(super) repo: &'a Repo,
     pub(super) from: &'a From,
-    /// The session that goes on, if it is not a new one.
+    /// The session that goes on, if it is not a new one, and what it noted of its file when that
+    /// was read.
     pub(super) sid: Option<String>,
+    pub(super) noted: Option<Record>,
     pub(super) operation: &'a Operation,
 }
 
@@ -105,18 +107,26 @@ impl Landing<'_> {
             None => None,
         };
         let old_record = old.as_ref().and_then(|meta| Record::of(&meta.meta));
+        if old_record != self.noted {
+            return Err(overtaken(&sid));
+        }
         let mut plan = Plan::on(view, self.operation.time)?;
         let branch = plan.branch(old_record.as_ref())?;
         let head = intake.tree.end().map(|row| intake.tree.id(row));
         plan.leave(head)?;
         plan.stretches(intake, head)?;
-        if !intake.has_late_parents() {
-            plan.sides(intake, &branch)?;
-        }
-        plan.labels(intake)?;
-        if let Some(head) = head {
-            plan.refs.insert(format!("heads/{branch}"), RefValue::Id(head));
-            plan.refs.insert("tip".to_owned(), RefValue::Id(head));
+        let before = old_record.clone().unwrap_or_default();
+        let sides = match intake.has_late_parents() {
+            true => before.sides,
+            false => plan.sides(intake, &branch, &before.sides)?,
+        };
+        let labels = plan.labels(intake, &before.labels)?;
+        match head {
+            Some(head) => {
+                plan.refs.insert(format!("heads/{branch}"), RefValue::Id(head));
+                plan.refs.insert("tip".to_owned(), RefValue::Id(head));
+            }
+            None => plan.drops.extend([format!("heads/{branch}"), "tip".to_owned()]),
         }
         if old.is_none() {
             let name = plan.view.name(&format!("heads/{branch}"))?;
@@ -133,6 +143,10 @@ impl Landing<'_> {
             head,
             orphans: intake.missing().map(str::to_owned).collect(),
             hangs: intake.hangs.iter().map(|(name, id)| (name.clone(), *id)).collect(),
+            values: intake.tree.len() as u64,
+            is_document: intake.is_document(),
+            sides,
+            labels,
         };
         let meta = self.meta(sid, old, old_record.as_ref(), intake, &record, elsewhere);
         let transaction = plan.finish(&meta, self.operation)?;
@@ -221,19 +235,25 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Makes branches of the paths that somebody decided on.
-    fn sides(&mut self, intake: &Intake<'_>, main: &str) -> Result<()> {
-        let mut known: BTreeMap<Id, String> = BTreeMap::new();
-        for (name, _) in self.view.branches()? {
-            let record = self.view.record(&name)?;
-            let first = record.and_then(|record| record.metadata.get("first")?.as_link());
-            known.extend(first.map(|first| (first, name)));
-        }
+    /// Makes branches of the paths that somebody decided on, and gives them. One that a person has
+    /// moved or deleted since is left as it is.
+    fn sides(
+        &mut self,
+        intake: &Intake<'_>,
+        main: &str,
+        before: &[(String, Id, Id)],
+    ) -> Result<Vec<(String, Id, Id)>> {
+        let mut sides = Vec::new();
         for side in intake.tree.sides() {
             let first = intake.tree.id(side.first);
-            let tip = RefValue::Id(intake.tree.id(side.tip));
-            if let Some(name) = known.get(&first) {
-                self.refs.insert(format!("heads/{name}"), tip);
+            let head = intake.tree.id(side.tip);
+            let tip = RefValue::Id(head);
+            if let Some((name, _, was)) = before.iter().find(|(_, known, _)| *known == first) {
+                let is_ours = self.view.branch(name)? == Some(*was);
+                sides.push((name.clone(), first, if is_ours { head } else { *was }));
+                if is_ours {
+                    self.refs.insert(format!("heads/{name}"), tip);
+                }
                 continue;
             }
             let stem = match given_name(intake, &side) {
@@ -246,11 +266,19 @@ impl<'a> Plan<'a> {
                 metadata: Value::map([("first", Value::Link(first))]),
                 ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
             };
-            let head = intake.tree.end().map(|row| intake.tree.id(row));
-            self.record(&name, &record, head, intake.time())?;
+            let next = intake.tree.end().map(|row| intake.tree.id(row));
+            self.record(&name, &record, next, intake.time())?;
             self.refs.insert(format!("heads/{name}"), tip);
+            sides.push((name, first, head));
         }
-        Ok(())
+        // What was read anew has other entries: what stands on the old ones goes, if it is ours.
+        let is_gone = |name: &String| !sides.iter().any(|(known, ..)| known == name);
+        for (name, _, was) in before.iter().filter(|(name, ..)| is_gone(name)) {
+            if self.view.branch(name)? == Some(*was) {
+                self.drops.extend([format!("heads/{name}"), format!("records/{name}")]);
+            }
+        }
+        Ok(sides)
     }
 
     /// Records what is known of a branch; the conversation goes on at `next`.
@@ -284,7 +312,14 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn labels(&mut self, intake: &Intake<'_>) -> Result<()> {
+    /// Sets the labels that the file gives, and gives them. One that a person has set otherwise
+    /// is left as it is; one that the file no longer gives goes.
+    fn labels(
+        &mut self,
+        intake: &Intake<'_>,
+        before: &[(String, Id)],
+    ) -> Result<Vec<(String, Id)>> {
+        let mut labels = Vec::new();
         let mut by_target: BTreeMap<Row, String> = BTreeMap::new();
         for label in &intake.source.labels {
             let Some(row) = intake.tree.named(name_hash(&label.target)) else {
@@ -298,11 +333,24 @@ impl<'a> Plan<'a> {
         for (row, name) in by_target {
             let name = clean(&name, BRANCH_CHARACTERS_MAX, "label");
             let rest = format!("labels/{name}");
-            if check_name("label", &name).is_ok() && self.view.name(&rest).is_ok() {
-                self.refs.insert(rest, RefValue::Id(intake.tree.id(row)));
+            if check_name("label", &name).is_err() || self.view.name(&rest).is_err() {
+                continue;
+            }
+            let was = before.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
+            if self.view.target(&rest)? == was {
+                let id = intake.tree.id(row);
+                self.refs.insert(rest, RefValue::Id(id));
+                labels.push((name, id));
             }
         }
-        Ok(())
+        let is_gone = |name: &String| !labels.iter().any(|(known, _)| known == name);
+        for (name, was) in before.iter().filter(|(name, _)| is_gone(name)) {
+            let rest = format!("labels/{name}");
+            if self.view.target(&rest)? == Some(*was) {
+                self.drops.push(rest);
+            }
+        }
+        Ok(labels)
     }
 
     pub(super) fn put(&mut self, object: Object) -> Result<Id> {
@@ -332,6 +380,15 @@ impl<'a> Plan<'a> {
             refs.push(RefUpdate { name: current, expected: Expected::Missing, new: Some(head) });
         }
         Ok(Transaction { objects: self.objects, refs, operation: Some(operation.clone()) })
+    }
+}
+
+/// Says that another process has imported the file meanwhile.
+fn overtaken(sid: &str) -> Error {
+    Error::RefConflict {
+        name: format!("sessions/{sid}/meta"),
+        expected: "what it was when its file was read".to_owned(),
+        found: "another import of the same file".to_owned(),
     }
 }
 
@@ -374,7 +431,15 @@ pub(super) fn clean(text: &str, characters_max: usize, empty: &str) -> String {
         letter => letter,
     });
     let cut: String = letters.take(characters_max).collect();
-    let name = cut.trim_matches([' ', '-', '.', '/']).replace("..", ".").replace("@{", "@");
+    let mut name = cut.trim_matches([' ', '-', '.', '/']).replace("@{", "@");
+    for (bad, good) in [("..", "."), ("//", "/"), ("/.", "/"), (".lock/", "/")] {
+        while name.contains(bad) {
+            name = name.replace(bad, good);
+        }
+    }
+    while let Some(stem) = name.strip_suffix(".lock") {
+        name = stem.trim_end_matches(['.', '/', '-', ' ']).to_owned();
+    }
     if name.is_empty() { empty.to_owned() } else { name }
 }
 
@@ -399,10 +464,14 @@ pub(super) fn free_sid(
         _ => &source.stem,
     };
     let stem = clean(&stem.replace(['/', ':', ' '], "-"), 100, SESSION_STEM);
-    let stem = stem.strip_suffix(".lock").unwrap_or(&stem).to_owned();
     let mut sid = stem.clone();
     let mut number = 2;
-    while snapshot.reference(&RefName::of_session(&sid, "meta")?)?.is_some() {
+    while let Some(meta) = snapshot.reference(&RefName::of_session(&sid, "meta")?)? {
+        if let (RefValue::Id(id), Some(path)) = (&meta, path)
+            && read_session(snapshot, id)?.source.as_deref() == Some(path)
+        {
+            return Err(overtaken(&sid));
+        }
         sid = format!("{stem}-{number}");
         number += 1;
         if number > 1_000_000 {

@@ -15,6 +15,8 @@ pub(super) struct Late {
     named: HashMap<u64, usize>,
     /// The values that wait for the last of them.
     stack: Vec<usize>,
+    /// Whether a value is among them.
+    is_open: Vec<bool>,
 }
 
 enum Slot {
@@ -52,7 +54,9 @@ impl Late {
             }
         }
         let slots = gathered.into_iter().map(|one| Slot::Waiting(Box::new(one))).collect();
-        Late { slots, base: tree.len(), named, stack: Vec::new() }
+        let slots: Vec<Slot> = slots;
+        let is_open = vec![false; slots.len()];
+        Late { slots, base: tree.len(), named, stack: Vec::new(), is_open }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -63,26 +67,30 @@ impl Late {
     pub(super) fn next(&mut self, row: usize) -> Option<Ready> {
         if self.stack.is_empty() {
             self.stack.push(row);
+            self.is_open[row] = true;
         }
         loop {
             let top = *self.stack.last()?;
             let Slot::Waiting(waiting) = &self.slots[top] else {
                 self.stack.pop();
+                self.is_open[top] = false;
                 continue;
             };
             let parent = self.parent(top, &waiting.1);
-            let is_circle = parent.is_some_and(|parent| self.stack.contains(&parent));
+            let is_circle = parent.is_some_and(|parent| self.is_open[parent]);
             let placed = match parent.map(|parent| (parent, &self.slots[parent])) {
                 Some((parent, Slot::Placed(placed))) => {
                     Some(((self.base + parent) as Row, placed.id))
                 }
                 Some((parent, Slot::Waiting(_))) if !is_circle => {
                     self.stack.push(parent);
+                    self.is_open[parent] = true;
                     continue;
                 }
                 _ => None,
             };
             self.stack.pop();
+            self.is_open[top] = false;
             let Slot::Waiting(taken) = std::mem::replace(&mut self.slots[top], Slot::Taken) else {
                 continue;
             };

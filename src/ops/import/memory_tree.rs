@@ -323,8 +323,7 @@ impl Landing<'_> {
             modified_ms: self.folder.modified_ms(),
             branch: active.unwrap_or_default(),
             head,
-            orphans: Vec::new(),
-            hangs: Vec::new(),
+            ..Record::default()
         }
     }
 
