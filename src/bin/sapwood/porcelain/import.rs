@@ -208,7 +208,12 @@ impl Work<'_> {
     /// Makes what was imported durable and compact, unless somebody is in a hurry.
     fn settle(&self) -> Result<(), Failure> {
         match self.args.durability {
-            When::Full => Ok(self.opened.store.sync()?),
+            When::Full => {
+                if let (false, Ok(local)) = (self.args.watch, self.opened.local()) {
+                    local.seal()?;
+                }
+                Ok(self.opened.store.sync()?)
+            }
             When::Relaxed => Ok(()),
         }
     }
