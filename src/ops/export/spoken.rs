@@ -158,6 +158,7 @@ impl Speaker<'_> {
         origins: &HashMap<Id, Origin>,
         with_known: bool,
     ) -> Result<()> {
+        let before = self.before_cuts(entries.iter().filter(|id| !origins.contains_key(*id)))?;
         let mut departure = Departure::default();
         for id in entries {
             let origin = origins.get(id);
@@ -167,12 +168,15 @@ impl Speaker<'_> {
             if let (Some(origin), true) = (origin, with_known) {
                 self.verbatim(id, origin)?;
             }
-            let step = departure.step(self.view.snapshot, id)?;
+            let mut step = departure.step(self.view.snapshot, id)?;
             let Some(writer) = &mut self.writer else {
                 continue;
             };
             match origin {
-                Some(origin) => writer.known(&step, origin.name.as_deref()),
+                Some(origin) => {
+                    step.parent = before.get(id).copied().or(step.parent);
+                    writer.known(&step, origin.name.as_deref());
+                }
                 None => {
                     let values = writer.step(&step);
                     self.values(&values)?;
@@ -180,6 +184,21 @@ impl Speaker<'_> {
             }
         }
         self.end()
+    }
+
+    /// Gives what comes before each entry on the paths to compactions, if these are some: results
+    /// that hang beside a path are kept with it.
+    fn before_cuts<'e>(&self, added: impl Iterator<Item = &'e Id>) -> Result<HashMap<Id, Id>> {
+        let mut before = HashMap::new();
+        for id in added {
+            let topology = self.view.snapshot.topology(id)?;
+            let cut = topology.filter(|found| CUTS.contains(&&*found.label));
+            if let Some(end) = cut.and_then(|cut| cut.parents.first().copied()) {
+                let path = self.with_strays(end)?;
+                before.extend(path.windows(2).map(|pair| (pair[1], pair[0])));
+            }
+        }
+        Ok(before)
     }
 
     /// Writes an entry as it stood in its file.

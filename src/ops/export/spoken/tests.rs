@@ -133,6 +133,25 @@ fn parallel() -> String {
 }
 
 #[test]
+fn results_beside_the_path_are_kept_by_a_compaction() {
+    let file = claude("old", "", "user", &text("old"))
+        + &parallel().replace(r#""parentUuid":null"#, r#""parentUuid":"old""#);
+    let (repo, session) = read(&file);
+    let target = Target { session: Some(session.clone()), ..Target::default() };
+    let plan = plan_compact(&*repo.snapshot().unwrap(), &target, &Keep::Last(4)).unwrap();
+    compact(&repo, &plan, "SUM", &operation()).unwrap();
+    let expected = "SUM >1 >2 <2:b <1:a done";
+    assert_eq!(words(&repo, &session), expected);
+    for to in [None, Some("pi"), Some("codex"), Some("dash")] {
+        for scope in [Scope::Session, Scope::Path(end(&repo, &session))] {
+            let file = written(&repo, &session, scope, to);
+            let (there, session) = read(&file);
+            assert_eq!(words(&there, &session), expected, "{to:?}\n{file}");
+        }
+    }
+}
+
+#[test]
 fn a_path_is_written_with_the_results_that_hang_beside_it() {
     let (repo, session) = read(&parallel());
     let at = entry(&repo, &session, "done");
