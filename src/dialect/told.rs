@@ -25,7 +25,7 @@ pub(super) fn told(message: &Message) -> Vec<(&'static str, Value)> {
         [Block::Result(answer)] if role == "tool" => {
             fields.push(("tool_call_id", answer.call.as_str().into()));
             fields.extend(answer.name.clone().map(|name| ("name", name.into())));
-            fields.push(("content", answer.text.as_str().into()));
+            fields.push(("content", given(answer)));
             fields.extend(answer.is_error.then_some(("is_error", Value::Bool(true))));
         }
         [Block::Text(text)] => fields.push(("content", text.as_str().into())),
@@ -94,9 +94,18 @@ fn block(block: &Block) -> Value {
 fn result(answer: &Answer) -> Value {
     let name = answer.name.clone().map(|name| ("name", name.into()));
     let is_error = answer.is_error.then_some(("isError", Value::Bool(true)));
-    let said = [("toolCallId", answer.call.as_str()), ("content", answer.text.as_str())];
-    let said = said.into_iter().map(|(key, value)| (key, value.into()));
-    typed("toolResult", said.chain(name).chain(is_error))
+    let said = [("toolCallId", answer.call.as_str().into()), ("content", given(answer))];
+    typed("toolResult", said.into_iter().chain(name).chain(is_error))
+}
+
+/// Tells what a tool gave: a text, or a text and pictures.
+fn given(answer: &Answer) -> Value {
+    if answer.images.is_empty() {
+        return answer.text.as_str().into();
+    }
+    let words = Some(answer.text.as_str()).filter(|text| !text.is_empty());
+    let words = words.map(|text| typed("text", [("text", text.into())]));
+    Value::List(words.into_iter().chain(answer.images.iter().map(picture)).collect())
 }
 
 fn picture(image: &Image) -> Value {

@@ -84,6 +84,12 @@ impl Writer for ClaudeWriter {
     fn known(&mut self, step: &Leaving, id: Option<&str>) {
         let ids: Vec<String> = id.into_iter().map(str::to_owned).collect();
         self.trail.note(step, &ids);
+        let own = lines(step);
+        if let Some(id) = id {
+            let calls = own.iter().flat_map(|line| &line.calls);
+            self.callers.extend(calls.map(|call| (call.clone(), id.to_owned())));
+        }
+        self.keep(step, own);
     }
 
     fn step(&mut self, step: &Leaving) -> Vec<Value> {
@@ -108,14 +114,20 @@ impl Writer for ClaudeWriter {
             self.hang(&mut hung, &id, line);
         }
         self.trail.note(step, &hung.ids);
-        if step.label != "compaction" {
-            self.lines.insert(step.id, own);
-        }
+        self.keep(step, own);
         hung.values
     }
 }
 
 impl ClaudeWriter {
+    /// Notes the lines of a step for a compaction that keeps them. Of an earlier compaction none
+    /// are: only the last one on a path counts.
+    fn keep(&mut self, step: &Leaving, lines: Vec<Line>) {
+        if step.label != "compaction" {
+            self.lines.insert(step.id, lines);
+        }
+    }
+
     /// Hangs a line on the one before it.
     fn hang(&mut self, hung: &mut Hung, id: &Id, line: &Line) {
         let id = uuid(id);

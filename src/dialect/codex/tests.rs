@@ -309,7 +309,10 @@ fn a_compaction_is_written_with_the_history_that_it_leaves() {
     assert_eq!(left_by(&steps), ["sum"]);
     let [a, b, c, compaction] = steps;
     let first_kept = Some(b.id);
-    let kept = [a, b, c, Leaving { first_kept, ..compaction }];
+    let b = Leaving { parent: Some(a.id), ..b };
+    let c = Leaving { parent: Some(b.id), ..c };
+    let compaction = Leaving { parent: Some(c.id), first_kept, ..compaction };
+    let kept = [a, b, c, compaction];
     assert_eq!(left_by(&kept), ["sum", "b", "c"]);
     let own = r#"{"type":"compacted","payload":{"message":"","replacement_history":[
         {"type":"message","role":"user","content":[{"type":"input_text","text":"q"}]},

@@ -4,15 +4,16 @@
 //! as Codex does. A compaction carries the whole history that it leaves. How a failed call and the
 //! name of a tool are written, Codex does not read, and we do.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::codec::{Value, json};
 use crate::dialect::claude::{is_uuid, uuid};
 use crate::dialect::told::{role, set};
+use crate::dialect::trail::Trail;
 use crate::dialect::{Leaving, Writer};
 use crate::id::{Id, Kind};
 use crate::object::Session;
-use crate::session::{Answer, Block, Call, Message, summaries};
+use crate::session::{Answer, Block, Call, Image, Message, summaries};
 use crate::time;
 
 /// The words that Codex has for how much a model is to think.
@@ -24,8 +25,9 @@ pub(super) struct Lines {
     cwd: String,
     model: Option<String>,
     thinking: Option<String>,
-    /// All items so far, and the entries they are made of.
-    items: Vec<(Id, Value)>,
+    trail: Trail,
+    /// The items of each step: a compaction may keep them.
+    items: HashMap<Id, Vec<Value>>,
     /// The ids of calls with a text instead of arguments: their results are of another type.
     custom: HashSet<String>,
 }
@@ -61,18 +63,23 @@ impl Writer for Lines {
         lines
     }
 
+    fn known(&mut self, step: &Leaving, _id: Option<&str>) {
+        let said = set(step);
+        self.turn(step.time, said.model, said.thinking);
+        self.items(step);
+    }
+
     fn step(&mut self, step: &Leaving) -> Vec<Value> {
         let said = set(step);
         let mut lines: Vec<Value> =
             self.turn(step.time, said.model, said.thinking).into_iter().collect();
         if step.label == "compaction" {
             lines.push(line(step.time, "compacted", self.compacted(step)));
+            self.trail.note(step, &[]);
             return lines;
         }
-        let items = step.message.as_ref().map(|message| self.said(message));
-        for item in items.unwrap_or_default() {
+        for item in self.items(step) {
             let told = told(&item);
-            self.items.push((step.id, item.clone()));
             lines.push(line(step.time, "response_item", item));
             lines.extend(told.map(|(kind, text)| event(step.time, kind, [("message", text)])));
         }
@@ -110,6 +117,16 @@ impl Lines {
         Some(line(time, "turn_context", Value::map(fields)))
     }
 
+    /// Makes the items of a step, and notes them. Of a compaction none are: only the last one on a
+    /// path counts.
+    fn items(&mut self, step: &Leaving) -> Vec<Value> {
+        self.trail.note(step, &[]);
+        let message = step.message.as_ref().filter(|_| step.label != "compaction");
+        let items = message.map(|message| self.said(message)).unwrap_or_default();
+        self.items.insert(step.id, items.clone());
+        items
+    }
+
     /// Makes the items of a message.
     fn said(&mut self, message: &Message) -> Vec<Value> {
         let role = role(message);
@@ -122,7 +139,7 @@ impl Lines {
                     continue;
                 }
                 Block::Image(image) => {
-                    content.push(item("input_image", [("image_url", image.url().into())]));
+                    content.push(picture(image));
                     continue;
                 }
                 Block::Thinking(text) => thought(text),
@@ -158,8 +175,15 @@ impl Lines {
             true => "custom_tool_call_output",
             false => "function_call_output",
         };
-        let said = [("call_id", answer.call.as_str()), ("output", answer.text.as_str())];
-        let said = said.into_iter().map(|(key, value)| (key, value.into()));
+        let output = match answer.images.as_slice() {
+            [] => answer.text.as_str().into(),
+            images => {
+                let words = Some(answer.text.as_str()).filter(|text| !text.is_empty());
+                let words = words.map(|text| item("input_text", [("text", text.into())]));
+                words.into_iter().chain(images.iter().map(picture)).collect::<Vec<_>>().into()
+            }
+        };
+        let said = [("call_id", answer.call.as_str().into()), ("output", output)].into_iter();
         let name = answer.name.clone().map(|name| ("name", name.into()));
         let failed = answer.is_error.then_some(("success", Value::Bool(false)));
         item(kind, said.chain(name).chain(failed))
@@ -177,9 +201,8 @@ impl Lines {
             None => summaries(&step.body),
         };
         let mut history: Vec<Value> = told.iter().flat_map(|message| self.said(message)).collect();
-        let first = |kept: &Id| self.items.iter().position(|(id, _)| id == kept);
-        let kept = step.first_kept.as_ref().and_then(first).unwrap_or(self.items.len());
-        history.extend(self.items[kept..].iter().map(|(_, item)| item.clone()));
+        let kept = self.trail.kept(step);
+        history.extend(kept.iter().filter_map(|kept| self.items.get(kept)).flatten().cloned());
         let words = told.iter().map(Message::text).collect::<Vec<_>>().join("\n");
         Value::map([("message", words.into()), ("replacement_history", Value::List(history))])
     }
@@ -199,6 +222,10 @@ fn spoken(role: &str, content: &mut Vec<Value>) -> Option<Value> {
 fn thought(text: &str) -> Value {
     let summary = vec![item("summary_text", [("text", text.into())])];
     item("reasoning", [("summary", summary.into()), ("encrypted_content", Value::Null)])
+}
+
+fn picture(image: &Image) -> Value {
+    item("input_image", [("image_url", image.url().into())])
 }
 
 /// Gives the event that tells people of an item, if one does.

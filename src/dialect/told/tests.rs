@@ -113,7 +113,12 @@ pub(in crate::dialect) fn conversation() -> Vec<Leaving> {
             "message",
             r#"{"role":"tool","tool_call_id":"c2","name":"patch","content":"no","is_error":true}"#,
         ),
-        ("message", r#"{"role":"tool","tool_call_id":"c3","content":"done"}"#),
+        (
+            "message",
+            r#"{"role":"tool","tool_call_id":"c3","content":[{"type":"text","text":"done"},
+               {"type":"image","data":"AwQF","mimeType":"image/png"},
+               {"type":"image_url","image_url":{"url":"http://x"}}]}"#,
+        ),
         ("custom", r#"{"any":"thing"}"#),
         ("message", r#"{"role":"assistant","content":"all there","model":"m1"}"#),
         ("model_change", r#"{"modelId":"m3","provider":"p3"}"#),
@@ -181,5 +186,21 @@ fn pictures_of_every_shape_are_told() {
         let body = Value::map([("content", Value::List(vec![parsed(shape)]))]);
         let message = Message::read("message", &body).unwrap();
         assert_eq!(block(&message.blocks[0]), parsed(expected), "{shape}");
+    }
+}
+
+#[test]
+fn pictures_that_tools_gave_are_told() {
+    let picture = r#"{"type":"image","data":"AA","mimeType":"image/gif"}"#;
+    for given in [picture.to_owned(), format!(r#"{{"type":"text","text":"see"}},{picture}"#)] {
+        let result = format!(r#"{{"type":"toolResult","toolCallId":"1","content":[{given}]}}"#);
+        let said = format!(r#"{{"role":"user","content":[{result},"and"]}}"#);
+        let alone = format!(r#"{{"role":"tool","tool_call_id":"1","content":[{given}]}}"#);
+        for body in [said, alone] {
+            let message = Message::read("message", &parsed(&body)).unwrap();
+            assert_eq!(message.images().count(), 1, "{body}");
+            let again = Message::read("message", &Value::map(told(&message))).unwrap();
+            assert_eq!(again, message, "{body}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! as it stood there. What was added since, and everything where another dialect is wanted, goes
 //! through that dialect's writer.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 
 use crate::codec::{Value, json};
@@ -18,7 +18,7 @@ use crate::ops::export::Scope;
 use crate::ops::export::leaving::{Departure, shown_steps};
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
-use crate::session::{Forest, Message, View, context, restored_entry, shown_message};
+use crate::session::{Forest, View, context};
 use crate::walk;
 
 /// The dialect of a session that came from no file.
@@ -158,6 +158,7 @@ impl Speaker<'_> {
         origins: &HashMap<Id, Origin>,
         with_known: bool,
     ) -> Result<()> {
+        let before = self.before_cuts(entries.iter().filter(|id| !origins.contains_key(*id)))?;
         let mut departure = Departure::default();
         for id in entries {
             let origin = origins.get(id);
@@ -167,12 +168,15 @@ impl Speaker<'_> {
             if let (Some(origin), true) = (origin, with_known) {
                 self.verbatim(id, origin)?;
             }
-            let step = departure.step(self.view.snapshot, id)?;
+            let mut step = departure.step(self.view.snapshot, id)?;
             let Some(writer) = &mut self.writer else {
                 continue;
             };
             match origin {
-                Some(origin) => writer.known(&step, origin.name.as_deref()),
+                Some(origin) => {
+                    step.parent = before.get(id).copied().or(step.parent);
+                    writer.known(&step, origin.name.as_deref());
+                }
                 None => {
                     let values = writer.step(&step);
                     self.values(&values)?;
@@ -180,6 +184,21 @@ impl Speaker<'_> {
             }
         }
         self.end()
+    }
+
+    /// Gives what comes before each entry on the paths to compactions, if these are some: results
+    /// that hang beside a path are kept with it.
+    fn before_cuts<'e>(&self, added: impl Iterator<Item = &'e Id>) -> Result<HashMap<Id, Id>> {
+        let mut before = HashMap::new();
+        for id in added {
+            let topology = self.view.snapshot.topology(id)?;
+            let cut = topology.filter(|found| CUTS.contains(&&*found.label));
+            if let Some(end) = cut.and_then(|cut| cut.parents.first().copied()) {
+                let path = self.with_strays(end)?;
+                before.extend(path.windows(2).map(|pair| (pair[1], pair[0])));
+            }
+        }
+        Ok(before)
     }
 
     /// Writes an entry as it stood in its file.
@@ -202,25 +221,16 @@ impl Speaker<'_> {
         let entries = if has_tree { self.entries(scope)? } else { Vec::new() };
         if has_tree && (has_compaction || !self.is_cut(&entries)?) {
             let beside = beside(self.view)?;
-            let mut departure = Departure::default();
-            for id in entries.iter().filter(|id| !beside.contains(id)) {
-                let step = departure.step(self.view.snapshot, id)?;
-                self.step(&step)?;
-            }
+            let entries: Vec<Id> = entries.into_iter().filter(|id| !beside.contains(id)).collect();
+            self.told(&entries, matches!(scope, Scope::Path(_)))?;
             return self.end();
         }
         let Some(end) = self.path_end(scope)? else {
             return self.end();
         };
         if has_compaction {
-            let mut path: Vec<Id> =
-                walk::path(self.view.snapshot, end).collect::<Result<Vec<_>>>()?;
-            path.reverse();
-            let mut departure = Departure::default();
-            for id in self.with_strays(path)? {
-                let step = departure.step(self.view.snapshot, &id)?;
-                self.step(&step)?;
-            }
+            let path = self.with_strays(end)?;
+            self.told(&path, true)?;
         } else {
             let shown = context(self.view.snapshot, Some(self.view.id()), end)?;
             for step in shown_steps(shown) {
@@ -230,35 +240,47 @@ impl Speaker<'_> {
         self.end()
     }
 
-    /// Puts results of tools that hang beside a path behind what called them.
-    fn with_strays(&self, path: Vec<Id>) -> Result<Vec<Id>> {
-        let snapshot = self.view.snapshot;
-        let on_path: HashSet<Id> = path.iter().copied().collect();
-        let mut open: HashMap<String, usize> = HashMap::new();
-        let mut turns = Vec::with_capacity(path.len());
-        for (place, id) in path.iter().enumerate() {
-            let message = shown_message(&restored_entry(snapshot, id)?);
-            let calls = message.iter().flat_map(Message::calls);
-            open.extend(calls.map(|call| (call.id.clone(), place)));
-            for answer in message.iter().flat_map(Message::answers) {
-                open.remove(&answer.call);
+    /// Writes entries by what they say; those of a path one after the other.
+    fn told(&mut self, entries: &[Id], is_path: bool) -> Result<()> {
+        let mut departure = Departure::default();
+        let mut before = None;
+        for id in entries {
+            let mut step = departure.step(self.view.snapshot, id)?;
+            if is_path {
+                step.parent = before.replace(*id);
             }
-            turns.push(message.map(|message| {
-                (message.calls().next().is_some(), message.answers().next().is_some())
-            }));
+            self.step(&step)?;
         }
-        let mut behind: BTreeMap<usize, Vec<Id>> = BTreeMap::new();
-        let beside = Forest::of(self.view)?;
-        for id in beside.ids().iter().filter(|id| !on_path.contains(id)) {
-            if open.is_empty() {
-                break;
+        Ok(())
+    }
+
+    /// Lists the entries of a path, and behind what called them results of tools that hang beside
+    /// it: those that a model is shown at its end, or was before something was hidden.
+    fn with_strays(&self, end: Id) -> Result<Vec<Id>> {
+        let snapshot = self.view.snapshot;
+        let mut path = walk::path(snapshot, end).collect::<Result<Vec<_>>>()?;
+        path.reverse();
+        let places: HashMap<Id, usize> =
+            path.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+        let mut ends = Vec::new();
+        for pair in path.windows(2) {
+            if self.is_cut(&pair[1..])? {
+                ends.push(pair[0]);
             }
-            let Some(message) = shown_message(&restored_entry(snapshot, id)?) else {
-                continue;
-            };
-            let called = message.answers().filter_map(|answer| open.remove(&answer.call)).max();
-            if let Some(place) = called {
-                behind.entry(behind_turn(&turns, place)).or_default().push(*id);
+        }
+        ends.push(end);
+        let mut known = HashSet::new();
+        let mut behind: HashMap<usize, Vec<Id>> = HashMap::new();
+        for end in ends {
+            let mut before = 0;
+            for shown in context(snapshot, Some(self.view.id()), end)?.messages {
+                match places.get(&shown.entry) {
+                    Some(place) => before = *place,
+                    None if known.insert(shown.entry) => {
+                        behind.entry(before).or_default().push(shown.entry);
+                    }
+                    None => {}
+                }
             }
         }
         let with_strays = path.into_iter().enumerate().flat_map(|(place, id)| {
@@ -328,13 +350,8 @@ impl Speaker<'_> {
     /// Lists the entries of a scope, parents before children, where the session stands last: most
     /// programs go on from the last line.
     fn entries(&self, scope: Scope) -> Result<Vec<Id>> {
-        let path = |end: Id| -> Result<Vec<Id>> {
-            let mut path = walk::path(self.view.snapshot, end).collect::<Result<Vec<_>>>()?;
-            path.reverse();
-            Ok(path)
-        };
         let root = match scope {
-            Scope::Path(end) => return path(end),
+            Scope::Path(end) => return self.with_strays(end),
             Scope::Subtree(root) => Some(root),
             Scope::Session => None,
         };
@@ -344,22 +361,6 @@ impl Speaker<'_> {
         let active = active.and_then(|id| forest.place(&id)).filter(|place| is_in[*place]);
         Ok(active_last(&forest, &is_in, active))
     }
-}
-
-/// Gives the last place of the turn that calls at a place, and of the answers that follow it. Of
-/// each place is known whether it calls and whether it answers, if it says anything.
-fn behind_turn(turns: &[Option<(bool, bool)>], caller: usize) -> usize {
-    let mut last = caller;
-    let mut is_answered = false;
-    for (place, turn) in turns.iter().enumerate().skip(caller + 1) {
-        match turn {
-            None => {}
-            Some((true, _)) if !is_answered => last = place,
-            Some((false, true)) => (last, is_answered) = (place, true),
-            Some(_) => break,
-        }
-    }
-    last
 }
 
 /// Says of each entry of a session whether it is on the way to a root, or below it.
@@ -439,3 +440,6 @@ fn beside(view: &View<'_>) -> Result<HashSet<Id>> {
     let origins = origins(view, dialect)?.into_iter();
     Ok(origins.filter(|(_, origin)| origin.is_beside).map(|(id, _)| id).collect())
 }
+
+#[cfg(test)]
+mod tests;

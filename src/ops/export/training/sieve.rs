@@ -1,11 +1,13 @@
 //! What is taken of a session, and what is not.
 
+use std::collections::HashSet;
+
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::ops::export::training::{TrainingFilter, TrainingOptions};
 use crate::ops::part::is_on_path;
 use crate::repo::read_entry;
-use crate::session::{Context, MESSAGE_LABELS, Message, Shown, View};
+use crate::session::{Context, MESSAGE_LABELS, Message, Shown, Usage, View};
 use crate::walk;
 
 /// Why branches were made that replace what was said.
@@ -94,9 +96,10 @@ impl<'a> Sieve<'a> {
             && (models.is_empty() || model.is_some_and(is_wanted))
     }
 
-    /// Adds up what the messages of a path took, if any says it.
+    /// Adds up what the messages of a path took, if any says it; an answer in parts counts once.
     fn cost(&self, end: Id) -> Result<Option<f64>> {
         let mut sum = None;
+        let mut counted = HashSet::new();
         for id in walk::path(self.view.snapshot, end) {
             let id = id?;
             let topology = self.view.snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
@@ -105,8 +108,11 @@ impl<'a> Sieve<'a> {
             }
             // Long strings are not needed to tell what it took.
             let entry = read_entry(self.view.snapshot, &id)?;
-            let message = Message::read(&entry.label, &entry.body);
-            if let Some(cost) = message.and_then(|message| message.usage.cost) {
+            let usage = Message::read(&entry.label, &entry.body).map(|message| message.usage);
+            let Some(Usage { cost: Some(cost), of, .. }) = usage else {
+                continue;
+            };
+            if of.is_none_or(|answer| counted.insert(answer)) {
                 sum = Some(sum.unwrap_or(0.0) + cost);
             }
         }

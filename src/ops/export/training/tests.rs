@@ -327,6 +327,22 @@ fn verdicts_come_from_pairs_and_labels() {
 }
 
 #[test]
+fn an_answer_in_parts_costs_what_the_whole_took() {
+    let part = |text: &str| {
+        format!(
+            r#"{{"type":"message","message":{{"id":"msg_1","role":"assistant","model":"m",
+            "content":"{text}","usage":{{"cost":2}}}}}}"#
+        )
+    };
+    let desk = told(&[r#"{"role":"user","content":"q"}"#, &part("one"), &part("two")]);
+    for (max, count) in [(1.5, 0), (2.5, 1)] {
+        let mut options = of(TrainingForm::Openai);
+        options.filter.cost_max = Some(max);
+        assert_eq!(words(&desk, &options).len(), count, "at most {max}");
+    }
+}
+
+#[test]
 fn filters_take_what_they_name() {
     let desk = Desk::new(&[]);
     desk.put("main", r#"{"role":"system","content":"S"}"#);
