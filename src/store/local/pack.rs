@@ -50,7 +50,9 @@ const TRAILER_MAGIC: &Magic = b"SAPWPEND";
 const PACK_VERSION: u32 = 1;
 /// The flag of a pack whose blocks may be folded; there are no others.
 const FLAG_FOLDED: u32 = 1;
-/// A pack asks its index who is in a block after one block in so many was read; before, it hashes.
+/// A pack asks its index who is in a block after so many folded blocks were read, and one in so many
+/// of all; before, it hashes.
+const HASHED_MIN: u32 = 2;
 const HASHED_SHARE: u32 = 32;
 
 /// Magic, version, flags.
@@ -298,8 +300,9 @@ impl Pack {
     /// Says whether folded links are looked up: to know who is in a block, all of the index is read
     /// once, which pays after some blocks.
     fn asks_index(&self) -> bool {
+        let hashed_max = HASHED_MIN + self.blocks() / HASHED_SHARE;
         self.block_rows.get().is_some()
-            || self.hashed_blocks.fetch_add(1, Ordering::Relaxed) >= self.blocks() / HASHED_SHARE
+            || self.hashed_blocks.fetch_add(1, Ordering::Relaxed) >= hashed_max
     }
 
     /// Says whether its blocks may be folded.

@@ -20,6 +20,7 @@
 use std::collections::HashMap;
 
 use super::block::Span;
+use crate::error::Result;
 use crate::id::{Id, Kind};
 
 const MARK: &[u8; 2] = b"\x58\x20";
@@ -63,14 +64,15 @@ pub(super) fn fold(raw: &[u8], ids: impl Iterator<Item = Id>) -> Option<Vec<u8>>
     })
 }
 
+/// Gives the id of an object by its number in the block, or by its header and content.
+pub(super) type IdOf<'a> = dyn FnMut(usize, &[u8]) -> Result<Id> + 'a;
+
 /// Unfolds the raw content of a block, `raw_bytes` long; `None` if that is not what was folded.
-///
-/// `id_of` is given the number of an object in the block, and its header and content.
-pub(super) fn unfold<E>(
+pub(super) fn unfold(
     folded: &[u8],
     raw_bytes: usize,
-    id_of: &mut dyn FnMut(usize, &[u8]) -> Result<Id, E>,
-) -> Result<Option<Vec<u8>>, E> {
+    id_of: &mut IdOf<'_>,
+) -> Result<Option<Vec<u8>>> {
     let Some((mut distances, mut rest)) = folded
         .split_first_chunk()
         .and_then(|(head, rest)| rest.split_at_checked(u32::from_le_bytes(*head) as usize))
@@ -148,8 +150,6 @@ fn take_distance(distances: &mut &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -161,10 +161,8 @@ mod tests {
     }
 
     fn unfolded(folded: &[u8], raw_bytes: usize) -> Option<Vec<u8>> {
-        let hash = |_: usize, object: &[u8]| {
-            Ok::<Id, Infallible>(Id::from_bytes(*blake3::hash(object).as_bytes()))
-        };
-        unfold(folded, raw_bytes, &mut { hash }).unwrap()
+        let hash = |object: &[u8]| Id::from_bytes(*blake3::hash(object).as_bytes());
+        unfold(folded, raw_bytes, &mut |_, object| Ok(hash(object))).unwrap()
     }
 
     #[test]
