@@ -143,12 +143,29 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
 }
 
 /// The bytes of an immutable file.
-pub struct Mapping(Box<dyn AsRef<[u8]> + Send + Sync>);
+pub struct Mapping(Bytes);
+
+enum Bytes {
+    File(memmap2::Mmap),
+    Memory(Box<dyn AsRef<[u8]> + Send + Sync>),
+}
 
 impl Mapping {
     /// Wraps bytes that stay as they are.
     pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Mapping {
-        Mapping(Box::new(bytes))
+        Mapping(Bytes::Memory(Box::new(bytes)))
+    }
+
+    /// Gives the memory back that the bytes of a file take; they are found again when they are
+    /// looked at. Where that can't be done, nothing happens.
+    #[allow(unsafe_code)]
+    pub fn release(&self) {
+        #[cfg(target_os = "linux")]
+        if let Bytes::File(map) = &self.0 {
+            // SAFETY: the mapping is of a file and can't be written through, so its pages hold
+            // nothing but what the file has; dropped ones are read from there again.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
     }
 }
 
@@ -156,7 +173,10 @@ impl Deref for Mapping {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        (*self.0).as_ref()
+        match &self.0 {
+            Bytes::File(map) => map,
+            Bytes::Memory(bytes) => (**bytes).as_ref(),
+        }
     }
 }
 
@@ -368,7 +388,7 @@ fn map_immutable(file: &File) -> io::Result<Mapping> {
     // leaves the mapping whole. Whoever maps compares the length with the manifest's first. A
     // stranger who truncates such a file by hand can make a process fault, as with git and SQLite.
     let map = unsafe { memmap2::Mmap::map(file)? };
-    Ok(Mapping::new(map))
+    Ok(Mapping(Bytes::File(map)))
 }
 
 /// Maps the file of two bells, and makes it where there is none.

@@ -39,7 +39,8 @@ impl Dialect for Rollouts {
         let label = text(value, "type").unwrap_or("unknown");
         if label == "session" {
             begin(value, source);
-            return Step::beside(label, when);
+            // Without its time: a message that has none would take it, and differ in a child.
+            return Step::beside(label, None);
         }
         let is_message = label == "message";
         let id = is_message.then(|| source.messages.to_string());

@@ -23,6 +23,9 @@ pub const LINE_BYTES_MAX: usize = 64 << 20;
 const SALVAGE_TRIES_MAX: usize = 256;
 const SALVAGE_BYTES_MAX: usize = 4 << 20;
 
+/// What may stand beside values on a line.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\u{feff}'];
+
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
@@ -139,7 +142,7 @@ impl Splitter {
 
     /// Puts blanks aside that stand before a value.
     fn skip_blank<'a>(&mut self, text: &'a str) -> &'a str {
-        let rest = text.trim_start_matches([' ', '\t', '\r', '\u{feff}']);
+        let rest = text.trim_start_matches(BLANKS);
         self.pending.push_str(&text[..text.len() - rest.len()]);
         rest
     }
@@ -154,8 +157,10 @@ impl Splitter {
             let end = salvage(text).unwrap_or(text.len());
             let is_torn = end < text.len() || text.starts_with('{');
             let odd = if is_torn { Odd::Torn } else { Odd::Unreadable };
-            self.unread(text[..end].trim_end().as_bytes(), odd, pieces);
-            return &text[text[..end].trim_end().len()..];
+            // No blank stands at the begin, so something is left of it.
+            let (damaged, rest) = text.split_at(text[..end].trim_end_matches(BLANKS).len());
+            self.unread(damaged.as_bytes(), odd, pieces);
+            return rest;
         };
         let (text, rest) = text.split_at(end);
         if value.as_map().is_none() {
@@ -364,4 +369,42 @@ fn without_messages(document: &Value) -> Value {
         _ => (key.clone(), value.clone()),
     });
     Value::map(emptied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_taken_apart_and_put_together_again() {
+        let cases = [
+            ("[]", 0, 0),
+            ("[{\"a\":1},{\"a\":2}]", 2, 0),
+            ("\u{feff} [\n  {\n    \"a\": 1\n  },\n  {\n    \"a\": 2\n  }\n]\n", 2, 0),
+            ("{\"v\":1,\"turns\":[{\"a\":1} , 17,{\"b\":1e5,\"b\":2}],\"w\":[]} ", 3, 2),
+        ];
+        for (text, count, texts) in cases {
+            let mut splitter = Splitter::default();
+            let split = splitter.list(text.as_bytes(), &["turns"]).unwrap();
+            assert_eq!((split.pieces.len(), split.bytes), (count, text.len()), "{text}");
+            let kept = split.pieces.iter().filter(|piece| piece.text.is_some()).count();
+            assert_eq!(kept, texts, "{text}");
+            let style = splitter.style.unwrap_or_default();
+            let mut again = Vec::new();
+            for piece in &split.pieces {
+                again.extend_from_slice(piece.before.as_bytes());
+                match (&piece.text, &piece.value) {
+                    (Some(text), _) => again.extend_from_slice(text),
+                    (None, value) => {
+                        json::write_styled(value.as_ref().unwrap(), style, &mut again);
+                    }
+                }
+            }
+            again.extend_from_slice(&text.as_bytes()[text.len() - splitter.pending_bytes()..]);
+            assert_eq!(String::from_utf8(again).unwrap(), text);
+        }
+        for none in ["", "{}", "17", "{\"turns\":{}}", "[{\"a\":1}"] {
+            assert!(Splitter::default().list(none.as_bytes(), &["turns"]).is_none(), "{none}");
+        }
+    }
 }

@@ -108,7 +108,12 @@ impl Told {
     /// Gives the steps as a writer is given them.
     pub(super) fn leaving(&self) -> Vec<Leaving> {
         let leaving = self.entries.iter().map(|(id, parent, entry)| {
-            let shown = self.context_at(*id).messages;
+            let shown = self.context_at(*id).messages.into_iter();
+            let parts = shown.filter(|shown| shown.entry == *id).map(|shown| shown.message);
+            let message = parts.reduce(|mut whole, part| {
+                whole.blocks.extend(part.blocks);
+                whole
+            });
             let first_kept = session::first_kept(&entry.body).and_then(Value::as_text);
             Leaving {
                 id: *id,
@@ -116,7 +121,7 @@ impl Told {
                 label: entry.label.clone(),
                 time: entry.time,
                 body: entry.body.clone(),
-                message: shown.into_iter().find(|shown| shown.entry == *id).map(|it| it.message),
+                message,
                 first_kept: first_kept.and_then(|name| self.named.get(name).copied()),
             }
         });

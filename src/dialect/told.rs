@@ -36,7 +36,7 @@ pub(super) fn told(message: &Message) -> Vec<(&'static str, Value)> {
 
 /// Tells which model spoke and what it took, as far as is known.
 pub(super) fn spent(message: &Message) -> Vec<(&'static str, Value)> {
-    let Usage { input, output, cache_read, cache_write, tokens, cost } = message.usage;
+    let Usage { input, output, cache_read, cache_write, tokens, cost, .. } = message.usage;
     let counts = [
         ("input", input),
         ("output", output),

@@ -154,11 +154,15 @@ fn totals(
     let own = since(snapshot, end, point)?;
     let (mut cost, mut tokens, mut meta) = (None, None, None);
     let (mut first, mut last) = (None, None);
+    let mut of = None;
     for id in &own {
         let entry = restored_entry(snapshot, id)?;
         first = first.or(Some(entry.time));
         last = Some(entry.time);
-        if let Some(message) = Message::read(&entry.label, &entry.body) {
+        let message = Message::read(&entry.label, &entry.body);
+        let is_part = |message: &Message| message.usage.of.is_some() && message.usage.of == of;
+        if let Some(message) = message.filter(|message| !is_part(message)) {
+            of.clone_from(&message.usage.of);
             add(&mut cost, message.usage.cost);
             tokens = match (tokens, message.usage.tokens) {
                 (Some(sum), Some(more)) => Some(i64::saturating_add(sum, more)),

@@ -23,17 +23,18 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::ops::exact::Exact;
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
 use crate::session::View;
 use crate::store::Operation;
 
-use elsewhere::Elsewhere;
+use elsewhere::{Elsewhere, NAMES_MAX};
 use feed::{Ending, Fed, Order, Origin, Prefix, STRETCHES_WAITING};
 use files::File;
 use intake::Intake;
@@ -142,7 +143,7 @@ impl Importer<'_> {
         for file in files {
             let path = file.path.to_string_lossy().into_owned();
             self.outcome.bytes += file.bytes;
-            let known = self.elsewhere.from_source(&path);
+            let known = self.elsewhere.of_source(&path);
             let is_same = known.is_some_and(|known| {
                 (known.record.size, known.record.modified_ms) == (file.bytes, file.modified_ms)
             });
@@ -274,8 +275,9 @@ impl Importer<'_> {
             let snapshot = self.repo.snapshot()?;
             let sid = file.sid.as_deref().unwrap_or_default();
             let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
-            known.last().is_some_and(|last| {
-                last.layout.tail.as_text().map(str::as_bytes) == Some(&ending.tail)
+            known.last().is_some_and(|last| match &last.layout.tail {
+                Value::Link(id) => Id::of(Kind::Blob, &ending.tail) == *id,
+                tail => tail.as_text().map(str::as_bytes) == Some(&ending.tail),
             })
         };
         let change = match (&file.sid, resumed) {
@@ -340,8 +342,8 @@ impl Importer<'_> {
         if is_late {
             self.again.insert(sid.clone(), true);
         }
-        let names = std::mem::take(&mut intake.tree).into_names();
-        self.elsewhere.learn(&landed.meta, landed.record, Some(names));
+        let names = std::mem::take(&mut intake.tree).into_names(NAMES_MAX);
+        self.elsewhere.learn(&landed.meta, landed.record, names);
         Ok(sid)
     }
 
@@ -387,7 +389,7 @@ impl Importer<'_> {
             }
             let mut files = Vec::new();
             for source in std::mem::take(&mut self.late) {
-                let known = self.elsewhere.from_source(&source).map(|known| known.sid.clone());
+                let known = self.elsewhere.of_source(&source).map(|known| known.sid.clone());
                 let looked = crate::disk::look_at_source(Path::new(&source));
                 let file = looked.map_err(Error::io("read", &source))?;
                 files.push(File { is_late: true, ..File::new(file, known) });
@@ -404,7 +406,6 @@ impl Importer<'_> {
                     is_late,
                     stream: Some(Box::new(Exact::of(self.repo, &sid)?)),
                     sid: Some(sid),
-                    ..File::default()
                 });
             }
             self.pass(files)?;

@@ -58,6 +58,8 @@ struct Row {
     tally: Tally,
     model: Option<String>,
     links: Vec<Id>,
+    /// The answer that it is part of.
+    of: Option<String>,
 }
 
 /// Counts what sessions took. Each entry is read once.
@@ -73,6 +75,7 @@ pub fn stats(snapshot: &dyn Snapshot, sessions: &[String]) -> Result<Stats> {
             rows.insert(*id, row);
             Ok(ControlFlow::Continue(()))
         })?;
+        count_answers_once(&forest, &mut rows);
         forests.push(forest);
     }
     let blobs = blobs(snapshot, &rows)?;
@@ -123,7 +126,17 @@ fn read(snapshot: &dyn Snapshot, id: &Id) -> Result<Row> {
         cost: usage.cost.unwrap_or(0.0),
         bytes: stored.content.len() as u64,
     };
-    Ok(Row { tally, model: message.and_then(|message| message.model), links })
+    Ok(Row { tally, model: message.and_then(|message| message.model), links, of: usage.of })
+}
+
+/// Drops what an answer took from all of its parts but the first.
+fn count_answers_once(forest: &Forest, rows: &mut HashMap<Id, Row>) {
+    for (place, id) in forest.ids().iter().enumerate().rev() {
+        let above = forest.parent(place).and_then(|above| rows[&forest.ids()[above]].of.clone());
+        if let Some(row) = rows.get_mut(id).filter(|row| row.of.is_some() && row.of == above) {
+            (row.tally.tokens, row.tally.cost) = (0, 0.0);
+        }
+    }
 }
 
 /// Finds how long each blob is that some entry links.
@@ -208,5 +221,23 @@ mod tests {
             .collect();
         assert_eq!(branches, [("a", 2, 7), ("b", 3, 3), ("main", 1, 0)]);
         assert!(stats.saved_bytes > 2 * 2000 && stats.saved_bytes < 3 * 2000, "{stats:?}");
+    }
+
+    #[test]
+    fn an_answer_in_several_parts_counts_once() {
+        let repo = Repo::in_memory();
+        let pin = session::pin(&repo, Some("s"), None, 0, "tester").unwrap();
+        let part = |id: &str, text: &str| {
+            let text = format!(
+                r#"{{"type":"assistant","message":{{"id":"{id}","role":"assistant","model":"m",
+                "content":"{text}","usage":{{"input_tokens":3,"output_tokens":4}}}}}}"#
+            );
+            json::parse(text.as_bytes()).unwrap()
+        };
+        let parts = vec![part("m1", "a"), part("m1", "b"), part("m1", "c"), part("m2", "d")];
+        session::append(&repo, &pin, parts, Durability::Full, 0).unwrap();
+        let stats = stats(&*repo.snapshot().unwrap(), &["s".to_owned()]).unwrap();
+        assert_eq!((stats.total.messages, stats.total.tokens), (4, 14));
+        assert_eq!((stats.models["m"].tokens, stats.branches[0].tally.tokens), (14, 14));
     }
 }

@@ -101,6 +101,8 @@ pub struct Usage {
     pub tokens: Option<i64>,
     /// Money.
     pub cost: Option<f64>,
+    /// The answer that it is part of, by its provider's id: each part says what the whole took.
+    pub of: Option<String>,
 }
 
 /// Costs are compared by bits: both were read from text.

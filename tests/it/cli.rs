@@ -28,43 +28,43 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A directory with a home in it, and nothing of the real environment.
-struct Sandbox {
+pub(crate) struct Sandbox {
     directory: TempDir,
 }
 
 /// What a command printed, and its exit code.
 #[derive(Debug)]
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Sandbox {
     /// Makes an empty directory.
-    fn new() -> Sandbox {
+    pub(crate) fn new() -> Sandbox {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("home")).unwrap();
         Sandbox { directory }
     }
 
     /// Makes a directory with a store.
-    fn with_store() -> Sandbox {
+    pub(crate) fn with_store() -> Sandbox {
         let sandbox = Sandbox::new();
         sandbox.ok(&["init", "-q"]);
         sandbox
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    fn join(&self, name: &str) -> PathBuf {
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
     /// Prepares the binary, with only what a test gives it.
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
         command
             .args(args)
@@ -79,34 +79,34 @@ impl Sandbox {
     }
 
     /// Runs a command and feeds it.
-    fn feed(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+    pub(crate) fn feed(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         finish(&mut self.command(args), input.as_ref())
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.feed(args, "")
     }
 
     /// Runs a command that must succeed, and gives what it printed without the last newline.
-    fn ok(&self, args: &[&str]) -> String {
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
         self.feed_ok(args, "")
     }
 
-    fn feed_ok(&self, args: &[&str], input: impl AsRef<[u8]>) -> String {
+    pub(crate) fn feed_ok(&self, args: &[&str], input: impl AsRef<[u8]>) -> String {
         let ran = self.feed(args, input);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
         ran.out.strip_suffix('\n').unwrap_or(&ran.out).to_owned()
     }
 
     /// Runs a command that must fail with this code, and gives what it said.
-    fn fails(&self, code: i32, args: &[&str]) -> String {
+    pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{args:?}: {}", ran.err);
         ran.err
     }
 
     /// Appends messages with fixed times to a branch, and gives their ids.
-    fn append(&self, session: &str, branch: &str, texts: &[&str]) -> Vec<String> {
+    pub(crate) fn append(&self, session: &str, branch: &str, texts: &[&str]) -> Vec<String> {
         let lines = texts.iter().enumerate().map(|(place, text)| {
             let time = 1_700_000_000_000 + place;
             format!("{{\"timestamp\":{time},\"text\":\"{text}\"}}\n")

@@ -13,6 +13,7 @@ mod format;
 mod frozen;
 mod fsck;
 mod golden;
+mod import;
 mod model;
 mod processes;
 mod sample;

@@ -74,7 +74,7 @@ pub fn turn(
     names: &mut Names,
 ) -> Value {
     let parent = entry.parents.first().map(|parent| names.turn(*parent));
-    let head = vec![
+    let head = [
         ("turn".to_owned(), Value::Integer(number)),
         ("type".to_owned(), entry.label.as_str().into()),
         ("id".to_owned(), names.turn(*id).into()),

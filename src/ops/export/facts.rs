@@ -25,6 +25,8 @@ pub(super) struct Facts {
     cost: Option<f64>,
     /// The models and how many messages each said.
     models: BTreeMap<String, u64>,
+    /// The answer that was counted last.
+    of: Option<String>,
     /// The first time and the last.
     times: Option<(i64, i64)>,
 }
@@ -40,7 +42,13 @@ impl Facts {
         self.messages += 1;
         self.prompts += u64::from(message.is_from_user());
         self.calls += message.calls().count() as u64;
-        let usage = &message.usage;
+        let usage = &match &message.usage.of {
+            of @ Some(_) if *of == self.of => Usage::default(),
+            of => {
+                self.of.clone_from(of);
+                message.usage.clone()
+            }
+        };
         self.input = self.input.saturating_add(input(usage).unwrap_or(0));
         self.output = self.output.saturating_add(usage.output.unwrap_or(0).max(0));
         self.tokens = self.tokens.saturating_add(usage.tokens.unwrap_or(0));

@@ -107,8 +107,11 @@ impl Speaker<'_> {
             last = Some(buffer[count - 1]);
             self.bytes(&buffer[..count])?;
         }
-        let origins = origins(self.view, self.dialect)?;
         let added = imported::added(self.view)?;
+        if added.is_empty() {
+            return Ok(());
+        }
+        let origins = origins(self.view, self.dialect)?;
         if added.iter().all(|id| origins.contains_key(id)) {
             return Ok(());
         }

@@ -26,7 +26,7 @@ pub(super) struct Told {
 /// What an entry is to people.
 pub(super) enum Kind {
     /// A message, without the answers that stand with their calls, and the answer to each call.
-    Message(Message, Vec<Option<Answer>>),
+    Message(Box<Message>, Vec<Option<Answer>>),
     /// It sums up what was said elsewhere.
     Summary(String),
     /// A command that a person ran, and its output.
@@ -148,5 +148,5 @@ fn message_of(
         let said = last.as_ref().and_then(|(_, message)| message.as_ref());
         answers.push(said.and_then(|message| message.answers().nth(number).cloned()));
     }
-    Ok(Kind::Message(message, answers))
+    Ok(Kind::Message(Box::new(message), answers))
 }

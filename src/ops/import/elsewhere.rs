@@ -19,7 +19,7 @@ use crate::session::View;
 use crate::store::RefValue;
 
 /// How many names of values are held in memory at the most.
-const NAMES_MAX: usize = 1 << 20;
+pub(super) const NAMES_MAX: usize = 1 << 18;
 
 /// A session that was imported.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ impl Elsewhere {
     }
 
     /// Finds the session that came from a file.
-    pub(super) fn from_source(&self, source: &str) -> Option<&Known> {
+    pub(super) fn of_source(&self, source: &str) -> Option<&Known> {
         self.by_source.get(source).map(|place| &self.sessions[*place])
     }
 

@@ -92,7 +92,7 @@ impl File {
 }
 
 /// Puts the oldest first, so that what others hang on comes before them.
-pub(super) fn in_order(files: &mut Vec<File>) {
+pub(super) fn in_order(files: &mut [File]) {
     files.sort_by_cached_key(|file| {
         let begin = file.path.as_deref().and_then(|path| begin(path).ok().flatten());
         (begin.unwrap_or(i64::MAX), file.path.clone())

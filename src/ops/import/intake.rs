@@ -30,7 +30,7 @@ const VALUES_RECOGNISED: usize = 8;
 pub(super) const STRETCH_VALUES: usize = 4096;
 
 /// How much is committed together.
-const COMMIT_BYTES: usize = 3 << 20;
+pub(super) const COMMIT_BYTES: usize = 3 << 20;
 
 /// How many oddities of a file are told one by one.
 const ODDITIES_TOLD_MAX: usize = 1000;
@@ -303,7 +303,6 @@ impl<'a> Intake<'a> {
                 && self.tree.id(twin) != id
                 && self.tree.hang_of(twin) != hang
             {
-                // One that hangs where the other did is told again, as some programs do.
                 self.odd(Strange::Twin, line);
             }
             if elsewhere.is_awaited(name) {

@@ -238,7 +238,7 @@ impl<'a> Plan<'a> {
             }
             let stem = match given_name(intake, &side) {
                 Some(name) => name,
-                None => stem_of(self.view.snapshot, &first)?,
+                None => stem_of(self.view.snapshot, &[first, intake.tree.id(side.speaks)])?,
             };
             let name = self.free_branch(&stem, main)?;
             let record = BranchRecord {
@@ -345,17 +345,22 @@ fn given_name(intake: &Intake<'_>, side: &Side) -> Option<String> {
     Some(name).filter(|name| is_branch_name(name))
 }
 
-/// Names a branch after its first entry.
-fn stem_of(snapshot: &dyn Snapshot, first: &Id) -> Result<String> {
-    let mut entry = restored_entry(snapshot, first)?;
-    restored(snapshot, &mut entry.body)?;
-    let message = Message::read(&entry.label, &entry.body);
-    let text = message.map(|message| message.text()).unwrap_or_default();
-    let words = text.split(|letter: char| !letter.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
-    let stem = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
-    let stem = clean(&stem, BRANCH_CHARACTERS_MAX, BRANCH_STEM);
-    Ok(if is_branch_name(&stem) { stem } else { BRANCH_STEM.to_owned() })
+/// Names a branch after the first of some entries that says something.
+fn stem_of(snapshot: &dyn Snapshot, entries: &[Id]) -> Result<String> {
+    for id in entries {
+        let mut entry = restored_entry(snapshot, id)?;
+        restored(snapshot, &mut entry.body)?;
+        let message = Message::read(&entry.label, &entry.body);
+        let text = message.map(|message| message.text()).unwrap_or_default();
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
+        let stem = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+        let stem = clean(&stem, BRANCH_CHARACTERS_MAX, "");
+        if is_branch_name(&stem) {
+            return Ok(stem);
+        }
+    }
+    Ok(BRANCH_STEM.to_owned())
 }
 
 pub(super) fn is_branch_name(name: &str) -> bool {

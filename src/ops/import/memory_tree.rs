@@ -49,7 +49,7 @@ impl Importer<'_> {
             Ok(folder) => folder,
             Err(error) => return self.fail(path, error),
         };
-        let known = self.elsewhere.from_source(&path.to_string_lossy());
+        let known = self.elsewhere.of_source(&path.to_string_lossy());
         let known = known.map(|known| (known.sid.clone(), known.record.clone()));
         self.outcome.bytes += folder.bytes();
         let looks = (folder.bytes(), folder.modified_ms());

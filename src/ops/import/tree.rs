@@ -49,8 +49,9 @@ pub(super) struct Tree {
 pub(super) struct Side {
     /// Where it ends.
     pub(super) tip: Row,
-    /// The first value that is on no path before.
+    /// The first value that is on no path before, and the first of those in which somebody speaks.
     pub(super) first: Row,
+    pub(super) speaks: Row,
     /// Where it leaves one of them.
     pub(super) at: Option<Row>,
     /// Why, in the words of branch records.
@@ -78,8 +79,10 @@ impl Tree {
         if hang != Hang::Beside {
             self.last = Some(row);
         }
-        if let Some(name) = name {
-            self.named.insert(name, row);
+        let twin = name.and_then(|name| self.named.insert(name, row));
+        if let Some(twin) = twin.filter(|twin| self.hang_of(*twin) == hang) {
+            // It is told again, and takes the place of what it was.
+            self.voices[twin as usize] = Voice::None;
         }
     }
 
@@ -117,10 +120,11 @@ impl Tree {
         self.named.get(&name).copied()
     }
 
-    /// Gives all names and the entries that have them.
-    pub(super) fn into_names(self) -> HashMap<u64, Id> {
+    /// Gives all names and the entries that have them, unless there are too many.
+    pub(super) fn into_names(self, count_max: usize) -> Option<HashMap<u64, Id>> {
         let Tree { named, ids, .. } = self;
-        named.into_iter().map(|(name, row)| (name, ids[row as usize])).collect()
+        let names = named.iter().map(|(name, row)| (*name, ids[*row as usize]));
+        (named.len() <= count_max).then(|| names.collect())
     }
 
     /// Gives the last value that is part of the tree.
@@ -200,25 +204,35 @@ impl Tree {
             if !is_leaf || is_passed[tip as usize] {
                 continue;
             }
-            let (mut first, mut speaks, mut row) = (tip, false, Some(tip));
+            let (mut first, mut speaks, mut row) = (tip, None, Some(tip));
             while let Some(passed) = row.filter(|row| !is_passed[*row as usize]) {
                 is_passed[passed as usize] = true;
-                speaks |= self.voices[passed as usize] != Voice::None;
+                if !self.is_silent(passed) {
+                    speaks = Some(passed);
+                }
                 first = passed;
                 row = self.parent(passed);
             }
-            if speaks {
-                let reason = self.reason(first, next_on_main.get(&row).copied());
-                sides.push(Side { tip, first, at: row, reason });
+            if let Some(speaks) = speaks {
+                let mut on_main = next_on_main.get(&row).copied();
+                while let Some(silent) = on_main.filter(|row| self.is_silent(*row)) {
+                    on_main = next_on_main.get(&Some(silent)).copied();
+                }
+                let reason = self.reason(speaks, on_main);
+                sides.push(Side { tip, first, speaks, at: row, reason });
             }
         }
         sides
     }
 
+    fn is_silent(&self, row: Row) -> bool {
+        self.voices[row as usize] == Voice::None
+    }
+
     /// Says why a path was left, if who speaks first on both sides tells it.
-    fn reason(&self, first: Row, on_main: Option<Row>) -> Option<&'static str> {
+    fn reason(&self, speaks: Row, on_main: Option<Row>) -> Option<&'static str> {
         let voice = |row: Row| self.voices[row as usize];
-        match (voice(first), voice(on_main?)) {
+        match (voice(speaks), voice(on_main?)) {
             (Voice::Person, Voice::Person) => Some("message_edit"),
             (Voice::Model, Voice::Model) => Some("retry"),
             _ => None,
@@ -270,7 +284,7 @@ mod tests {
             (On(7), None),   // 9
         ];
         let sides = tree(&rows).sides();
-        let side = |tip, first, at, reason| Side { tip, first, at, reason };
+        let side = |tip, first, at, reason| Side { tip, first, speaks: first, at, reason };
         let expected = [
             side(8, 8, Option::None, Some("message_edit")),
             side(6, 6, Some(5), Some("message_edit")),

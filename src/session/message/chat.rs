@@ -70,6 +70,7 @@ fn usage(payload: &Value, metadata: &Value) -> Usage {
         cache_write,
         tokens: count(&["totalTokens", "total_tokens"]).or_else(told),
         cost: cost.or_else(|| said("cost")).and_then(Value::as_f64),
+        of: payload.get("usage").and(payload.get("id")).and_then(Value::as_text).map(str::to_owned),
     };
     usage.checked()
 }

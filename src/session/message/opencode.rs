@@ -100,6 +100,7 @@ fn usage(info: &Value) -> Usage {
         cache_write: count(cache, "write"),
         tokens: count(tokens, "total"),
         cost: info.get("cost").and_then(Value::as_f64),
+        of: None,
     };
     usage.checked()
 }

@@ -22,7 +22,7 @@ mod writer;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::cache::{BlockCache, Cursor};
@@ -61,6 +61,9 @@ const PACK_HEADER_BYTES: usize = 8 + 4 + 4;
 const TRAILER_FIELDS_BYTES: usize = 8 + 4 + 8;
 /// The fields, and the pack's id.
 const TRAILER_BYTES: usize = TRAILER_FIELDS_BYTES + Id::BYTES;
+
+/// After so many bytes of a pack, its memory is given back.
+const TOUCHED_BYTES_MAX: u64 = 16 << 20;
 
 /// What the manifest says of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +120,8 @@ pub(crate) struct Pack {
     block_rows: OnceLock<BlockRows>,
     /// How many folded blocks were read without the index.
     hashed_blocks: AtomicU32,
+    /// How many bytes of the mapping were looked at since it was last released.
+    touched: AtomicU64,
 }
 
 impl Pack {
@@ -147,6 +152,7 @@ impl Pack {
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
             hashed_blocks: AtomicU32::new(0),
+            touched: AtomicU64::new(0),
         })
     }
 
@@ -315,6 +321,12 @@ impl Pack {
         let place = self.index.block(block)?;
         let found = Block::at(self.mapping()?, place.offset, &self.path)?;
         found.agree(&place, &self.path)?;
+        let touched = self.touched.fetch_add(found.frame.len() as u64, Ordering::Relaxed);
+        if touched >= TOUCHED_BYTES_MAX {
+            // Who reads a whole pack need not hold it all.
+            self.touched.store(0, Ordering::Relaxed);
+            self.mapping.release();
+        }
         Ok(found)
     }
 

@@ -85,6 +85,13 @@ impl LocalStore {
         })
     }
 
+    /// Closes the open segment of the journal, and seals all that is closed into packs.
+    pub fn seal(&self) -> Result<()> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        inner.alone_or_wait(Inner::checkpoint)
+    }
+
     /// Puts every object that belongs into a pack into one pack.
     pub fn repack(&self) -> Result<RepackReport> {
         let inner = &self.inner;

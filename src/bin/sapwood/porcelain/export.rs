@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["session", "revision", "subtree"])]
     all: bool,
     #[command(flatten)]
-    training: filter::Args,
+    training: filter::Filter,
     #[command(flatten)]
     within: Within,
 }
@@ -166,11 +166,12 @@ impl Args {
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         let snapshot = &*reader.snapshot;
-        Ok(match self.to.as_deref() {
+        match self.to.as_deref() {
             Some("markdown") => ops::markdown(snapshot, session, scope, out)?,
             Some("html") => ops::html(snapshot, session, scope, out)?,
             to => ops::export(&reader.opened.repo, session, scope, to, out)?,
-        })
+        }
+        Ok(())
     }
 
     /// Writes training data, in two parts if that is wanted.

@@ -19,7 +19,7 @@ use crate::id::Id;
 use crate::object::{NewObject, Run};
 use crate::ops::exact::entry_text;
 use crate::ops::import::feed;
-use crate::ops::import::intake::Intake;
+use crate::ops::import::intake::{COMMIT_BYTES, Intake};
 use crate::ops::import::report::Strange;
 use crate::repo::read_entry;
 use crate::store::Snapshot;
@@ -115,6 +115,7 @@ impl Folder {
     pub(super) fn read(&self, intake: &mut Intake<'_>) -> Result<Contents> {
         let mut contents = Contents::default();
         let mut hasher = blake3::Hasher::new();
+        let mut pending_bytes = 0;
         for (name, file) in &self.files {
             let bytes = read_whole(file)?;
             let head = format!("{name}\n{}\n", bytes.len());
@@ -123,10 +124,14 @@ impl Folder {
                 continue;
             }
             contents.take_file(name, &bytes, intake);
+            pending_bytes += bytes.len();
             let blob = NewObject::blob(bytes)?;
             contents.files.push((name.clone(), blob.id()));
             intake.objects.push(blob);
-            intake.flush()?;
+            if pending_bytes >= COMMIT_BYTES {
+                pending_bytes = 0;
+                intake.flush()?;
+            }
         }
         contents.hash = hasher.finalize().to_hex().to_string();
         Ok(contents)

@@ -1,13 +1,13 @@
 //! Makes the objects of a memory tree: an entry of each step, a node of each node.
 //!
-//! They link each other both ways: an entry links the node that it commits, a node the entries that
-//! its facts were learned from. So each is made after what it links, whatever the order in the
-//! files; a link that would lead in a circle is left out, and told.
+//! A step is made after what it hangs on and the node that it commits, a node after those that it
+//! follows. What else they speak of, as the turn that a fact was learned from, is linked if it is
+//! made by then: who speaks of something later does not link it.
 
 use std::collections::HashMap;
 
 use crate::codec::{Value, json};
-use crate::dialect::memory_tree::{LINK_KEY, TRANSCRIPT_FILE, TreeFact, TreeNode, Turn};
+use crate::dialect::memory_tree::{LINK_KEY, TreeFact, TreeNode, Turn};
 use crate::dialect::{Layout, Piece};
 use crate::error::Result;
 use crate::id::Id;
@@ -16,7 +16,6 @@ use crate::ops::import::feed;
 use crate::ops::import::intake::{Intake, UNPARSED};
 use crate::ops::import::memory_tree::folder::Contents;
 use crate::ops::import::memory_tree::plant::Planted;
-use crate::ops::import::report::Strange;
 use crate::session::{MEMORY_LABEL, MESSAGE_LABELS};
 
 /// The objects of a memory tree.
@@ -130,13 +129,8 @@ impl Grower<'_> {
                 }
                 State::New => {
                     self.set(item, State::Open);
-                    for link in self.links(item) {
-                        match self.state(link) {
-                            State::New => stack.push(link),
-                            State::Open => intake.odd_in(TRANSCRIPT_FILE, Strange::Circle, 1),
-                            State::Made(_) => {}
-                        }
-                    }
+                    let links = self.links(item);
+                    stack.extend(links.into_iter().filter(|link| self.made(*link).is_none()));
                 }
             }
         }
@@ -164,30 +158,16 @@ impl Grower<'_> {
         }
     }
 
-    /// Lists what an item links.
+    /// Lists what must be made before an item. Nothing in it leads in a circle (see `plant`).
     fn links(&self, item: Item) -> Vec<Item> {
-        let mut links = Vec::new();
         match item {
             Item::Step(at) => {
                 let step = &self.planted.steps[at];
-                links.extend(step.parent.map(Item::Step));
-                links.extend(step.node.map(Item::Node));
-                if let Some((value, _)) = self.whole(at) {
-                    self.linked(value.get("body").unwrap_or(&Value::Null), &mut links);
-                    links.extend(self.first_kept(value));
-                }
+                let parent = step.parent.map(Item::Step);
+                parent.into_iter().chain(step.node.map(Item::Node)).collect()
             }
-            Item::Node(at) => {
-                links.extend(self.planted.parents[at].iter().copied().map(Item::Node));
-                let node = &self.contents.nodes[at];
-                for fact in &node.facts {
-                    links.extend(self.source(at, fact).map(Item::Step));
-                    self.linked(&fact.value, &mut links);
-                }
-                self.linked(&node.card, &mut links);
-            }
+            Item::Node(at) => self.planted.parents[at].iter().copied().map(Item::Node).collect(),
         }
-        links
     }
 
     /// Gives the turn of a step that carries its entry whole.
@@ -200,18 +180,6 @@ impl Grower<'_> {
 
     fn first_kept(&self, value: &Value) -> Option<Item> {
         self.names.get(value.get("firstKept")?.as_text()?).copied()
-    }
-
-    /// Finds what a value links to.
-    fn linked(&self, value: &Value, links: &mut Vec<Item>) {
-        match value {
-            Value::Map(pairs) => match self.link(pairs) {
-                Some(item) => links.push(item),
-                None => pairs.iter().for_each(|(_, value)| self.linked(value, links)),
-            },
-            Value::List(items) => items.iter().for_each(|item| self.linked(item, links)),
-            _ => {}
-        }
     }
 
     /// Reads a map that is a link.
@@ -239,14 +207,7 @@ impl Grower<'_> {
     }
 
     /// Finds the step that a fact was learned from: as it says, or the last message before it.
-    ///
-    /// One that comes only after the node was committed can't be linked.
     fn source(&self, node: usize, fact: &TreeFact) -> Option<usize> {
-        let committed = self.planted.placed[node].map_or(usize::MAX, |(step, _)| step);
-        self.told_source(node, fact).filter(|source| *source < committed)
-    }
-
-    fn told_source(&self, node: usize, fact: &TreeFact) -> Option<usize> {
         match &fact.source {
             Some(Value::Integer(number)) => self.numbers.get(number).copied(),
             Some(Value::Text(name)) => match self.names.get(name) {

@@ -5,16 +5,17 @@
 //! that it is part of, before the first turn that is later than it or speaks on a branch that
 //! leaves there. In the end, every branch knows what its head knows, if need be by one more step.
 
+mod branches;
+
 use std::collections::HashMap;
 
 use crate::dialect::Parent;
-use crate::dialect::memory_tree::{
-    BRANCHES_FILE, NODES_FOLDER, TRANSCRIPT_FILE, TreeBranch, card_names,
-};
+use crate::dialect::memory_tree::{NODES_FOLDER, TRANSCRIPT_FILE, TreeBranch};
 use crate::ops::import::intake::Intake;
 use crate::ops::import::memory_tree::folder::Contents;
 use crate::ops::import::report::Strange;
-use crate::session::FIRST_BRANCH;
+
+use branches::{branches, followed};
 
 /// A step of the conversation: a turn, a node that is committed, or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,49 +110,6 @@ pub(super) fn plant(
     planted
 }
 
-/// Reads the branches; where no file tells them, each node that nothing follows ends one.
-fn branches(
-    contents: &Contents,
-    parents: &[Vec<usize>],
-    ids: &HashMap<&str, usize>,
-    intake: &mut Intake<'_>,
-) -> Vec<Planned> {
-    let mut branches: Vec<Planned> = Vec::new();
-    let told = contents.branches.as_deref().unwrap_or_default();
-    for branch in told {
-        if branches.iter().any(|other| other.branch.name == branch.name) {
-            intake.odd_in(BRANCHES_FILE, Strange::Twin, 1);
-            continue;
-        }
-        let head = branch.head.as_deref().and_then(|head| ids.get(head).copied());
-        if head.is_none() && branch.head.is_some() {
-            intake.odd_in(BRANCHES_FILE, Strange::Orphan, 1);
-        }
-        branches.push(Planned { branch: branch.clone(), head, ..Planned::default() });
-    }
-    if branches.is_empty() {
-        // What only a merge follows ends a branch, too.
-        let followed =
-            followed(parents.iter().filter_map(|parents| parents.first()), parents.len());
-        let ends = (0..parents.len()).filter(|node| !followed[*node]);
-        for node in ends {
-            let (label, id) = (&contents.nodes[node].branch, &contents.nodes[node].id);
-            let is_free = |name: &&String| {
-                !name.is_empty() && branches.iter().all(|other| other.branch.name != **name)
-            };
-            let name = Some(label).filter(is_free).unwrap_or(id).clone();
-            let branch = TreeBranch { name, ..TreeBranch::default() };
-            branches.push(Planned { branch, head: Some(node), ..Planned::default() });
-        }
-    }
-    let names: HashMap<String, usize> =
-        branches.iter().enumerate().map(|(at, it)| (it.branch.name.clone(), at)).collect();
-    for branch in &mut branches {
-        branch.parent = branch.branch.parent.as_ref().and_then(|name| names.get(name).copied());
-    }
-    branches
-}
-
 impl Planted {
     /// Cuts nodes loose that follow themselves.
     fn break_circles(&mut self, contents: &Contents, intake: &mut Intake<'_>) {
@@ -209,98 +167,6 @@ struct Planter<'a> {
 }
 
 impl Planter<'_> {
-    /// Finds the branch that each node is part of, and the one of what all share.
-    fn own(&mut self) {
-        let count = self.planted.branches.len();
-        let is_root = |at: &usize| self.planted.branches[*at].parent.is_none();
-        let roots: Vec<usize> = (0..count).filter(is_root).collect();
-        if let [root] = roots[..] {
-            self.trunk = root;
-        } else {
-            // What several branches that come from none share is on a branch of ours.
-            self.trunk = count;
-            let mut passed = vec![0; self.owners.len()];
-            for root in &roots {
-                for node in self.path(self.planted.branches[*root].head) {
-                    passed[node] += 1;
-                }
-            }
-            let shared = |passed: usize| (passed > 1).then_some(count);
-            self.owners = passed.into_iter().map(shared).collect();
-            let branch = TreeBranch { name: self.free_name(), ..TreeBranch::default() };
-            let made_up = Planned { branch, is_made_up: true, ..Planned::default() };
-            self.planted.branches.push(made_up);
-        }
-        let mut order = roots;
-        let mut is_listed = vec![false; count];
-        order.iter().for_each(|root| is_listed[*root] = true);
-        let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (at, branch) in self.planted.branches[..count].iter().enumerate() {
-            if let Some(parent) = branch.parent {
-                children.entry(parent).or_default().push(at);
-            }
-        }
-        let mut next = 0;
-        while let Some(branch) = order.get(next).copied() {
-            next += 1;
-            for child in children.get(&branch).into_iter().flatten() {
-                if !std::mem::replace(&mut is_listed[*child], true) {
-                    order.push(*child);
-                }
-            }
-        }
-        order.extend((0..count).filter(|at| !is_listed[*at]));
-        for at in order {
-            for node in self.path(self.planted.branches[at].head) {
-                if self.owners[node].is_some() {
-                    break;
-                }
-                self.owners[node] = Some(at);
-                self.planted.branches[at].first = Some(node);
-            }
-        }
-    }
-
-    /// Lists the nodes from one back to its root.
-    fn path(&self, head: Option<usize>) -> Vec<usize> {
-        let above = |node: &usize| self.planted.parents[*node].first().copied();
-        std::iter::successors(head, above).collect()
-    }
-
-    fn free_name(&self) -> String {
-        let is_free =
-            |name: &String| self.planted.branches.iter().all(|branch| branch.branch.name != *name);
-        let mut names = (2..).map(|number| format!("{FIRST_BRANCH}-{number}"));
-        let first = Some(FIRST_BRANCH.to_owned()).filter(is_free);
-        first.or_else(|| names.find(is_free)).unwrap_or_default()
-    }
-
-    /// Notes what people may call a branch: its name, the labels of its nodes, its cards' names.
-    fn learn_words(&mut self) {
-        let mut words: Vec<(String, usize)> = Vec::new();
-        let branches = self.planted.branches.iter().enumerate();
-        words.extend(branches.clone().map(|(at, it)| (it.branch.name.clone(), at)));
-        words.extend(branches.clone().map(|(at, it)| (slug(&it.branch.name), at)));
-        let nodes = || self.contents.nodes.iter().zip(&self.owners);
-        let owned = || nodes().filter_map(|(node, owner)| Some((node, (*owner)?)));
-        words.extend(owned().map(|(node, at)| (slug(&node.branch), at)));
-        for (at, it) in branches {
-            words.extend(card_names(&it.branch.card).map(|name| (slug(name), at)));
-        }
-        for (node, at) in owned() {
-            words.extend(card_names(&node.card).map(|name| (slug(name), at)));
-        }
-        for (word, at) in words {
-            if !word.is_empty() {
-                self.words.entry(word).or_insert(at);
-            }
-        }
-    }
-
-    fn named(&self, word: &str) -> Option<usize> {
-        self.words.get(word).or_else(|| self.words.get(&slug(word))).copied()
-    }
-
     /// Hangs turns on the branches of who speaks, and gives the last of them.
     fn hang_in_order(&mut self) -> Option<usize> {
         let mut current = self.trunk;
@@ -424,11 +290,15 @@ impl Planter<'_> {
                 _ => None,
             };
             let node = turn.node.as_deref().and_then(|node| nodes.get(node).copied());
+            if node.is_none() && turn.node.is_some() {
+                intake.odd_in(TRANSCRIPT_FILE, Strange::Orphan, piece.line);
+            }
             let step = self.push(Step { turn: Some(place), node, parent });
             if let Some(node) = node {
                 self.planted.placed[node].get_or_insert((step, place));
             }
         }
+        self.break_turn_circles(intake);
         let last = turns.iter().rposition(|(_, turn)| turn.parent.is_some());
         let is_alone = self.planted.branches.len() == 1;
         for branch in &mut self.planted.branches {
@@ -441,6 +311,25 @@ impl Planter<'_> {
             branch.is_begun = branch.tip.is_some();
         }
         None
+    }
+
+    /// Cuts turns loose that hang on themselves.
+    fn break_turn_circles(&mut self, intake: &mut Intake<'_>) {
+        let steps = &mut self.planted.steps;
+        // The walk that passed each step.
+        let mut passed = vec![usize::MAX; steps.len()];
+        for start in 0..steps.len() {
+            let mut next = Some(start);
+            while let Some(step) = next.filter(|step| passed[*step] == usize::MAX) {
+                passed[step] = start;
+                next = steps[step].parent;
+                if next.is_some_and(|parent| passed[parent] == start) {
+                    steps[step].parent = None;
+                    let line = steps[step].turn.map_or(1, |turn| self.contents.turns[turn].0.line);
+                    intake.odd_in(TRANSCRIPT_FILE, Strange::Circle, line);
+                }
+            }
+        }
     }
 
     /// Ends every branch where its memory is that of its head.
@@ -462,8 +351,8 @@ impl Planter<'_> {
         }
         let parents = &self.planted.parents;
         let followed = followed(parents.iter().flatten(), parents.len());
-        for node in 0..self.contents.nodes.len() {
-            if self.planted.placed[node].is_none() && !followed[node] {
+        for (node, is_followed) in followed.into_iter().enumerate() {
+            if self.planted.placed[node].is_none() && !is_followed {
                 self.place(node, turns);
             }
         }
@@ -472,9 +361,7 @@ impl Planter<'_> {
     fn memory_at(&self, step: Option<usize>) -> Option<usize> {
         let steps = &self.planted.steps;
         let mut next = step;
-        // A path that is longer than all steps goes in a circle.
-        for _ in 0..=steps.len() {
-            let step = &steps[next?];
+        while let Some(step) = next.map(|step| &steps[step]) {
             if step.node.is_some() {
                 return step.node;
             }
@@ -487,17 +374,4 @@ impl Planter<'_> {
         self.planted.steps.push(step);
         self.planted.steps.len() - 1
     }
-}
-
-/// Says of each of so many nodes whether it is among the parents.
-fn followed<'a>(parents: impl Iterator<Item = &'a usize>, count: usize) -> Vec<bool> {
-    let mut followed = vec![false; count];
-    parents.for_each(|parent| followed[*parent] = true);
-    followed
-}
-
-/// Gives a name as it would stand in a file's: `The Architect` is `the-architect`.
-fn slug(name: &str) -> String {
-    let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|it| !it.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }

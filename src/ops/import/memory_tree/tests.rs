@@ -1,5 +1,8 @@
 //! Memory trees that come in, change, and go out again.
 
+mod damage;
+mod export;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -326,149 +329,6 @@ fn what_somebody_did_here_is_left_alone() {
 }
 
 #[test]
-fn a_session_that_changed_is_exported_by_meaning() {
-    let bench = Bench::imported();
-    let pin = session::pin(&bench.repo, Some(SID), Some("the-wanderer"), 0, "tester").unwrap();
-    let body = Value::map([("role", Value::from("user")), ("content", "One more.".into())]);
-    session::append(&bench.repo, &pin, vec![body], Durability::Full, 0).unwrap();
-    check_by_meaning(&bench.repo, SID);
-    let (out, is_exact) = bench.export();
-    assert!(!is_exact);
-    for name in ["memory/nodes/architect-2.json", "memory/nodes/root.json", "avatars/wanderer.png"]
-    {
-        assert!(out.contains_key(Path::new(name)), "{name}");
-    }
-}
-
-/// Exports a session, imports that, and compares; then exports that again, byte for byte.
-fn check_by_meaning(repo: &Repo, sid: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    let to = dir.path().join("again");
-    assert!(!ops::export_memory_tree(repo, sid, &to).unwrap().is_exact);
-    let other = Repo::in_memory();
-    let (_, sessions) = import(&other, &to, false);
-    assert_eq!(sessions[0].odds, [], "{sid}");
-    let again = sessions[0].session.clone().unwrap();
-    assert_eq!(told(&other, &again), told(repo, sid));
-    let back = dir.path().join("back");
-    assert!(ops::export_memory_tree(&other, &again, &back).unwrap().is_exact);
-    assert_eq!(files(&to), files(&back));
-}
-
-#[test]
-fn any_session_can_be_a_memory_tree() {
-    let desk = Desk::new(&["one", "two"]);
-    let call = r#"{"type":"message","message":{"role":"assistant","model":"m","content":[
-        {"type":"thinking","thinking":"hm"},
-        {"type":"toolCall","id":"c1","name":"ls","arguments":{"a":1}}]}}"#;
-    desk.put("main", call);
-    desk.put(
-        "main",
-        r#"{"role":"toolResult","toolCallId":"c1","toolName":"ls","content":[
-        {"type":"text","text":"a.png"},{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#,
-    );
-    let kept = desk.put("main", r#"{"type":"custom_message","content":"from outside"}"#);
-    desk.put(
-        "main",
-        &format!(r#"{{"type":"compaction","summary":"so far","firstKept":"{kept}"}}"#),
-    );
-    desk.put("main", r#"{"role":"assistant","content":"hidden","excludeFromContext":true}"#);
-    desk.say("main", &"long ".repeat(1000));
-    let learn = |branch: &str, fact: &str| {
-        let options = MemoryCommitOptions {
-            target: Target { branch: Some(branch.to_owned()), ..Target::of(Some("s")) },
-            facts: vec![memory::fact_from_text(fact)],
-            notes: vec!["noted".to_owned()],
-            ..MemoryCommitOptions::default()
-        };
-        ops::memory_commit(&desk.repo, &options, &operation()).unwrap();
-    };
-    learn("main", "name=Ann");
-    desk.branch("side/of it", None);
-    learn("side/of it", "name=Bo");
-    learn("side/of it", "plain words");
-    learn("main", "name=Cy");
-    desk.say("side/of it", "other");
-    let merge = ops::MemoryMergeOptions {
-        target: Target { branch: Some("main".to_owned()), ..Target::of(Some("s")) },
-        from: "side/of it".to_owned(),
-    };
-    ops::memory_merge(&desk.repo, &merge, &operation()).unwrap();
-    desk.branch("bare", Some("main~9"));
-    let attach = ops::AttachOptions {
-        target: Target::of(Some("s")),
-        name: "faces/a.png".to_owned(),
-        content: ops::Attached::Bytes(vec![0xff; 2000]),
-        card: Some("main".to_owned()),
-    };
-    ops::attach(&desk.repo, &attach, &operation()).unwrap();
-    let before = told(&desk.repo, "s");
-    assert!(before.facts("main").iter().any(|fact| fact.contains("in conflict")));
-    check_by_meaning(&desk.repo, "s");
-}
-
-#[test]
-fn damage_is_kept_and_told() {
-    use crate::dialect::Odd;
-    let unreadable = Strange::Text(Odd::Unreadable);
-    let cases: [(&str, &str, &str, &[Strange]); 9] = [
-        ("memory/branches.json", "wanderer-1", "nobody", &[Strange::Orphan]),
-        ("memory/branches.json", "[", "", &[unreadable]),
-        ("memory/nodes/root.json", "{", "{{", &[unreadable, Strange::Orphan, Strange::Orphan]),
-        ("memory/nodes/architect-1.json", "\"root\"", "\"gone\"", &[Strange::Orphan]),
-        ("memory/nodes/root.json", "null", "\"architect-2\"", &[Strange::Circle, Strange::Circle]),
-        (
-            "memory/nodes/wanderer-1.json",
-            "\"wanderer-1\"",
-            "\"root\"",
-            &[Strange::Twin, Strange::Orphan, Strange::Orphan],
-        ),
-        ("session.json", "{", "", &[unreadable]),
-        ("transcript.json", "[", "", &[unreadable]),
-        ("transcript.json", "[", "[17, null,", &[unreadable, unreadable]),
-    ];
-    for (name, from, to, expected) in cases {
-        let bench = Bench::new();
-        bench.edit(name, from, to);
-        let imported = bench.import();
-        let odds: Vec<Strange> = imported.odds.iter().map(|odd| odd.what).collect();
-        assert_eq!(odds, expected, "{name}: {from} to {to}");
-        assert!(imported.odds.iter().all(|odd| odd.file.is_some()));
-        bench.check_exact();
-        // Whatever it is, it can be told, and be mended.
-        bench.told();
-        bench.edit(name, to, from);
-        bench.import();
-        let told = bench.told();
-        assert_eq!(told.facts("the-architect").len(), 6, "{name}");
-        assert_eq!(told.said("the-wanderer").len(), 4, "{name}");
-        bench.check_exact();
-    }
-}
-
-#[test]
-fn files_may_be_missing() {
-    let cases = [
-        ("memory/branches.json", vec!["The Architect", "The Wanderer"]),
-        ("session.json", vec!["the-architect", "the-wanderer"]),
-        ("transcript.json", vec!["the-architect", "the-wanderer"]),
-    ];
-    for (name, branches) in cases {
-        let bench = Bench::new();
-        fs::remove_file(bench.tree.join(name)).unwrap();
-        let imported = bench.import();
-        assert_eq!(imported.odd_count, 0, "{name}");
-        let told = bench.told();
-        let names: Vec<&String> =
-            told.branches.keys().filter(|name| !name.starts_with("main")).collect();
-        let facts = |at: usize| told.facts(branches[at]).len();
-        assert_eq!(names, branches, "{name}");
-        assert!(facts(0) >= 4 && facts(1) == 4, "{name}");
-        bench.check_exact();
-    }
-}
-
-#[test]
 fn other_files_in_the_directory_are_files_of_their_own() {
     let bench = Bench::new();
     bench.write("chat.jsonl", "{\"role\":\"user\",\"content\":\"hello\"}\n");
@@ -486,22 +346,4 @@ fn a_dry_run_writes_nothing() {
     assert_eq!((sessions[0].change, sessions[0].session.clone()), (ImportChange::New, None));
     assert!(sessions[0].tally.entries >= 12);
     assert_eq!(bench.repo.snapshot().unwrap().references("").unwrap(), []);
-}
-
-#[test]
-fn an_export_overwrites_nothing_else() {
-    let bench = Bench::imported();
-    let write = |to: &Path| ops::export_memory_tree(&bench.repo, SID, to);
-    let dir = tempfile::tempdir().unwrap();
-    write(dir.path()).unwrap();
-    write(dir.path()).unwrap();
-    fs::write(dir.path().join("notes.txt"), "mine").unwrap();
-    write(dir.path()).unwrap();
-    assert_eq!(fs::read(dir.path().join("notes.txt")).unwrap(), b"mine");
-    fs::write(dir.path().join("memory/nodes/more.json"), "{}").unwrap();
-    assert!(matches!(write(dir.path()), Err(crate::Error::Refused { .. })));
-    let other = tempfile::tempdir().unwrap();
-    fs::write(other.path().join("session.json"), "{}").unwrap();
-    assert!(matches!(write(other.path()), Err(crate::Error::Refused { .. })));
-    assert_eq!(files(other.path()).len(), 1);
 }

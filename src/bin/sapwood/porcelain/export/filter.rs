@@ -10,7 +10,7 @@ use crate::when;
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(id = "training")]
 #[command(next_help_heading = "Training data")]
-pub(super) struct Args {
+pub(super) struct Filter {
     /// Only branches made for this reason: message_edit, retry, …
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
     branch_reason: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct Args {
     pub(super) parquet: bool,
 }
 
-impl Args {
+impl Filter {
     /// Says whether any flag was given.
     pub(super) fn is_given(&self) -> bool {
         let lists = [&self.branch_reason, &self.label, &self.role, &self.model];
