@@ -36,8 +36,10 @@ fn session_of(depth: usize, packed: bool) -> (SimDisk, Repo) {
     }
     let store = LocalStore::open(shared, Path::new(ROOT), options).unwrap();
     let repo = Repo::on(Arc::new(store));
-    // A handle hashes the journal at its first commit.
-    session::append(&repo, &pin, vec![body(-1)], Durability::Full, 0).unwrap();
+    // A handle hashes the journal at its first commit, and goes beyond the short segment of a store
+    // at rest.
+    let long = Value::map([("content", Value::Text("long ".repeat(4000)))]);
+    session::append(&repo, &pin, vec![long], Durability::Full, 0).unwrap();
     (disk, repo)
 }
 

@@ -14,6 +14,7 @@
 //! Not here: which packs there are, and depths of objects outside this one.
 
 mod block;
+mod fold;
 mod topology;
 mod verify;
 mod writer;
@@ -21,7 +22,7 @@ mod writer;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::cache::{BlockCache, Cursor};
@@ -47,6 +48,12 @@ const PACK_MAGIC: &Magic = b"SAPWPACK";
 const TRAILER_MAGIC: &Magic = b"SAPWPEND";
 /// The version that is written and read.
 const PACK_VERSION: u32 = 1;
+/// The flag of a pack whose blocks may be folded; there are no others.
+const FLAG_FOLDED: u32 = 1;
+/// A pack asks its index who is in a block after so many folded blocks were read, and one in so many
+/// of all; before, it hashes.
+const HASHED_MIN: u32 = 2;
+const HASHED_SHARE: u32 = 32;
 
 /// Magic, version, flags.
 const PACK_HEADER_BYTES: usize = 8 + 4 + 4;
@@ -111,6 +118,8 @@ pub(crate) struct Pack {
     stored_graph: OnceLock<Option<Graph>>,
     rebuilt_graph: OnceLock<Graph>,
     block_rows: OnceLock<BlockRows>,
+    /// How many folded blocks were read without the index.
+    hashed_blocks: AtomicU32,
     /// How many bytes of the mapping were looked at since it was last released.
     touched: AtomicU64,
 }
@@ -142,6 +151,7 @@ impl Pack {
             stored_graph: OnceLock::new(),
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
+            hashed_blocks: AtomicU32::new(0),
             touched: AtomicU64::new(0),
         })
     }
@@ -279,7 +289,31 @@ impl Pack {
     fn load(&self, block: u32) -> Result<Vec<u8>> {
         let place = self.index.block(block)?;
         let found = self.block(block)?;
-        found.decompress(place.offset, &self.path)
+        let rows = match found.header.is_folded && self.asks_index() {
+            true => Some(self.block_rows(block)?),
+            false => None,
+        };
+        let id_of = rows.map(|rows| {
+            move |number: usize| match rows.get(number) {
+                Some(row) => self.id(*row),
+                None => Err(Error::corrupt(&self.path, place.offset, "it has too few objects")),
+            }
+        });
+        let id_of = id_of.as_ref().map(|id_of| id_of as &dyn Fn(usize) -> Result<Id>);
+        found.decompress(place.offset, &self.path, id_of)
+    }
+
+    /// Says whether folded links are looked up: to know who is in a block, all of the index is read
+    /// once, which pays after some blocks.
+    fn asks_index(&self) -> bool {
+        let hashed_max = HASHED_MIN + self.blocks() / HASHED_SHARE;
+        self.block_rows.get().is_some()
+            || self.hashed_blocks.fetch_add(1, Ordering::Relaxed) >= hashed_max
+    }
+
+    /// Says whether its blocks may be folded.
+    pub(crate) fn may_be_folded(&self) -> Result<bool> {
+        Ok(u32_at(self.mapping()?, 12) & FLAG_FOLDED != 0)
     }
 
     /// Finds a block, checked against its checksum and the index.
@@ -315,7 +349,7 @@ fn check_header(pack: &[u8], path: &Path) -> Result<()> {
         return Err(Error::corrupt(path, 0, "it does not begin as a pack does"));
     }
     let (version, flags) = (u32_at(pack, 8), u32_at(pack, 12));
-    if (version, flags) != (PACK_VERSION, 0) {
+    if version != PACK_VERSION || flags & !FLAG_FOLDED != 0 {
         return Err(unsupported(path, version, flags));
     }
     Ok(())

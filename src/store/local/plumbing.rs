@@ -202,7 +202,8 @@ impl Inner {
         let before = self.count_objects()?;
         self.checkpoint()?;
         let state = self.refresh()?;
-        let options = PackOptions { level: REPACK_LEVEL, block_bytes: REPACK_BLOCK_BYTES };
+        let options =
+            PackOptions { level: REPACK_LEVEL, block_bytes: REPACK_BLOCK_BYTES, fold: true };
         let dir = self.layout.pack_dir();
         let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, options)?;
         let loose: Vec<Id> = self.loose.list()?.into_iter().map(|(id, _)| id).collect();

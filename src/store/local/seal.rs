@@ -112,7 +112,7 @@ impl Inner {
         state: &Arc<State>,
         sealed: &[Arc<Segment>],
     ) -> Result<Option<PackInfo>> {
-        let mut writer = self.pack_writer()?;
+        let mut writer = self.pack_writer(false)?;
         let mut empty = true;
         for segment in sealed {
             let mut rows: Vec<_> =
@@ -131,8 +131,10 @@ impl Inner {
         self.finish_pack(writer, state).map(Some)
     }
 
-    pub(crate) fn pack_writer(&self) -> Result<PackWriter> {
-        PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), PackOptions::default())
+    /// Begins a pack; one that gets folded blocks may be folded itself.
+    fn pack_writer(&self, fold: bool) -> Result<PackWriter> {
+        let options = PackOptions { fold, ..PackOptions::default() };
+        PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), options)
     }
 
     /// Finishes a pack; the depths that its graph needs come from the whole store.
@@ -187,7 +189,8 @@ impl Inner {
             if same.len() < MERGE_PACKS {
                 continue;
             }
-            let mut writer = self.pack_writer()?;
+            let folded: Result<Vec<bool>> = same.iter().map(|pack| pack.may_be_folded()).collect();
+            let mut writer = self.pack_writer(folded?.contains(&true))?;
             for pack in &same {
                 for block in 0..pack.blocks() {
                     writer.add_block(pack, block)?;

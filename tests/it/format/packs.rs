@@ -6,6 +6,9 @@ use std::path::Path;
 use super::page::Page;
 use super::reader::{Contents, KINDS, hex, paged};
 
+/// The bit of `raw` that says that a frame is folded.
+const FOLDED: u64 = 1 << 31;
+
 /// An object as the pack says: id, kind, block, offset in the block's raw content.
 type Row = (String, u64, u64, u64);
 
@@ -18,7 +21,8 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
     let header = page.layout("Pack header");
     header.check_literal(&file, "magic");
     assert_eq!(header.number(&file, "version"), 1);
-    assert_eq!(header.number(&file, "flags"), 0);
+    let flags = header.number(&file, "flags");
+    assert!(matches!(flags, 0 | 1));
     let trailer = page.layout("Trailer");
     let (body, end) = file.split_at(file.len() - trailer.bytes());
     trailer.check_literal(end, "magic");
@@ -33,8 +37,13 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
         let frame = &body[frame_at..frame_at + block.number(record, "frame") as usize];
         let sum = [block.before(record, "checksum"), frame].concat();
         assert_eq!(block.get(record, "checksum"), blake3::hash(&sum).as_bytes());
-        let raw = zstd::decode_all(frame).unwrap();
-        assert_eq!(block.number(record, "raw"), raw.len() as u64);
+        let mut raw = zstd::decode_all(frame).unwrap();
+        let said = block.number(record, "raw");
+        if said & FOLDED != 0 {
+            assert_eq!(flags, 1);
+            raw = unfold(&raw);
+        }
+        assert_eq!(said & !FOLDED, raw.len() as u64);
         let found = objects_of(&raw, blocks.len() as u64, contents);
         assert_eq!(block.number(record, "objects"), found.len() as u64);
         let ids: Vec<u8> = found.iter().flat_map(|row| unhex(&row.0)).collect();
@@ -54,6 +63,47 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
     check_index(&index, page, id, pack_bytes, &rows, &blocks);
     let graph = paged(&path("graph"), page, "SAPWGRPH", None);
     check_graph(&graph, page, id, &rows, contents);
+}
+
+/// Puts back what was left out of a folded block.
+fn unfold(folded: &[u8]) -> Vec<u8> {
+    let distances_bytes = u32::from_le_bytes(folded[..4].try_into().unwrap()) as usize;
+    let (distances, mut rest) = folded[4..].split_at(distances_bytes);
+    let mut distances = distances.iter();
+    let mut next_distance = || {
+        let (mut distance, mut shift) = (0, 0);
+        loop {
+            let byte = *distances.next().unwrap();
+            distance |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return distance;
+            }
+        }
+    };
+    let (mut raw, mut ids) = (Vec::new(), Vec::<[u8; 32]>::new());
+    while !rest.is_empty() {
+        let begin = raw.len();
+        let zero = rest.iter().position(|byte| *byte == 0).unwrap();
+        let header = std::str::from_utf8(&rest[..zero]).unwrap();
+        let (kind, bytes) = header.split_once(' ').unwrap();
+        let end = begin + zero + 1 + bytes.parse::<usize>().unwrap();
+        raw.extend_from_slice(&rest[..=zero]);
+        rest = &rest[zero + 1..];
+        while raw.len() < end {
+            let is_mark = kind != "blob" && rest.starts_with(b"\x58\x20") && raw.len() + 34 <= end;
+            let taken = if is_mark { 2 } else { 1 };
+            raw.extend_from_slice(&rest[..taken]);
+            rest = &rest[taken..];
+            match if is_mark { next_distance() } else { 0 } {
+                0 => {}
+                distance => raw.extend_from_slice(&ids[ids.len() - distance]),
+            }
+        }
+        ids.push(*blake3::hash(&raw[begin..]).as_bytes());
+    }
+    assert!(distances.next().is_none());
+    raw
 }
 
 /// Splits the raw content of a block into its objects.

@@ -1,7 +1,8 @@
 //! The bytes of a block: a header, then one zstd frame of objects that are read together.
 //!
-//! A frame's raw content is `"<kind> <len>\0" + content` of its objects, back to back: an id is the
-//! hash of a slice of it, and a pack can be salvaged without its index.
+//! A block's raw content is `"<kind> <len>\0" + content` of its objects, back to back: an id is the
+//! hash of a slice of it, and a pack can be salvaged without its index. A frame holds it as it is,
+//! or folded (see `fold`).
 //!
 //! Invariants: nothing is decompressed before its checksum matched, and nothing is allocated by a
 //! length beyond [`BLOCK_RAW_BYTES_MAX`]. The header holds a hash of the block's ids beside the
@@ -14,12 +15,16 @@ use std::sync::Arc;
 
 use super::super::index::BlockPlace;
 use super::super::paged::u32_at;
+use super::fold;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::store::{Content, Stored};
 
 /// The most that a block's raw content may claim to be.
 pub(crate) const BLOCK_RAW_BYTES_MAX: u32 = 8 << 20;
+
+/// The bit beside the raw length that says that the frame's content is folded.
+const FOLDED: u32 = 1 << 31;
 
 /// Compressed length, raw length, object count, the hash of the ids.
 const FIELDS_BYTES: usize = 4 + 4 + 4 + blake3::OUT_LEN;
@@ -33,8 +38,10 @@ type Hash = [u8; blake3::OUT_LEN];
 pub(crate) struct BlockHeader {
     /// How long the frame is.
     pub(crate) compressed_bytes: u32,
-    /// How long the raw content is.
+    /// How long the raw content is, unfolded.
     pub(crate) raw_bytes: u32,
+    /// Whether the frame's content is folded.
+    pub(crate) is_folded: bool,
     /// How many objects it holds.
     pub(crate) objects: u32,
     /// BLAKE3 over the ids of the objects, in order.
@@ -45,10 +52,17 @@ pub(crate) struct BlockHeader {
 
 impl BlockHeader {
     /// Makes the header of a frame.
-    pub(crate) fn new(raw_bytes: u32, objects: u32, ids_hash: Hash, frame: &[u8]) -> BlockHeader {
+    pub(crate) fn new(
+        raw_bytes: u32,
+        is_folded: bool,
+        objects: u32,
+        ids_hash: Hash,
+        frame: &[u8],
+    ) -> BlockHeader {
         let mut header = BlockHeader {
             compressed_bytes: frame.len() as u32,
             raw_bytes,
+            is_folded,
             objects,
             ids_hash,
             checksum: Hash::default(),
@@ -62,7 +76,8 @@ impl BlockHeader {
         let hash = |at: usize| bytes[at..at + blake3::OUT_LEN].try_into().expect("32 bytes");
         BlockHeader {
             compressed_bytes: u32_at(bytes, 0),
-            raw_bytes: u32_at(bytes, 4),
+            raw_bytes: u32_at(bytes, 4) & !FOLDED,
+            is_folded: u32_at(bytes, 4) & FOLDED != 0,
             objects: u32_at(bytes, 8),
             ids_hash: hash(12),
             checksum: hash(FIELDS_BYTES),
@@ -73,7 +88,8 @@ impl BlockHeader {
     pub(crate) fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         bytes[..4].copy_from_slice(&self.compressed_bytes.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.raw_bytes.to_le_bytes());
+        let raw = self.raw_bytes | if self.is_folded { FOLDED } else { 0 };
+        bytes[4..8].copy_from_slice(&raw.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.objects.to_le_bytes());
         bytes[12..FIELDS_BYTES].copy_from_slice(&self.ids_hash);
         bytes[FIELDS_BYTES..].copy_from_slice(&self.checksum);
@@ -140,13 +156,28 @@ impl<'p> Block<'p> {
         }
     }
 
-    /// Decompresses the objects.
-    pub(crate) fn decompress(&self, offset: u64, path: &Path) -> Result<Vec<u8>> {
+    /// Decompresses the objects, and unfolds them.
+    ///
+    /// `id_of` gives the id of the object with a number in this block; without it they are hashed.
+    pub(crate) fn decompress(
+        &self,
+        offset: u64,
+        path: &Path,
+        id_of: Option<&dyn Fn(usize) -> Result<Id>>,
+    ) -> Result<Vec<u8>> {
         let corrupt = |why: String| Error::corrupt(path, offset, why);
         let raw_bytes = self.header.raw_bytes as usize;
+        // What is folded is shorter.
         let mut raw = Vec::with_capacity(raw_bytes);
         let written = with_decompressor(|zstd| zstd.decompress_to_buffer(self.frame, &mut raw))
             .map_err(|error| corrupt(format!("a block does not decompress: {error}")))?;
+        if self.header.is_folded {
+            let unfolded = fold::unfold(&raw, raw_bytes, &mut |number, object| match id_of {
+                Some(id_of) => id_of(number),
+                None => Ok(Id::from_bytes(*blake3::hash(object).as_bytes())),
+            })?;
+            return unfolded.ok_or_else(|| corrupt("a block does not unfold".to_owned()));
+        }
         if written != raw_bytes {
             return Err(corrupt(format!("a block has {written} bytes, expected {raw_bytes}")));
         }
@@ -184,7 +215,14 @@ pub(crate) struct Span {
 impl Span {
     /// Reads the header at an offset; `None` if there is none or the object is cut off.
     pub(crate) fn at(raw: &[u8], start: usize) -> Option<Span> {
-        let bytes = raw.get(start..)?;
+        let (kind, header_bytes, content_bytes) = Span::header(raw.get(start..)?)?;
+        let from = start + header_bytes;
+        let to = from.checked_add(content_bytes).filter(|to| *to <= raw.len())?;
+        Some(Span { kind, start, content: from..to })
+    }
+
+    /// Reads the header that some bytes begin with: the kind, its own length, the content's.
+    pub(crate) fn header(bytes: &[u8]) -> Option<(Kind, usize, usize)> {
         let kind = Kind::ALL.into_iter().find(|kind| bytes.starts_with(kind.name().as_bytes()))?;
         let mut at = kind.name().len();
         if *bytes.get(at)? != b' ' {
@@ -205,9 +243,7 @@ impl Span {
         if bytes[digits_at] == b'0' && at > digits_at + 1 {
             return None;
         }
-        let from = start + at + 1;
-        let to = from.checked_add(length).filter(|to| *to <= raw.len())?;
-        Some(Span { kind, start, content: from..to })
+        Some((kind, at + 1, length))
     }
 
     /// Gives the object as part of its block.

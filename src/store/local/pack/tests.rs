@@ -1,5 +1,7 @@
 //! Packs written, read back, damaged in every byte, and read again.
 
+mod folded;
+
 use std::fs;
 
 use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, LABELS_MAX};
@@ -82,7 +84,8 @@ fn outside_depth(id: &Id) -> Result<Option<u64>> {
     Ok((*id == Id::from_bytes([0xee; 32])).then_some(41))
 }
 
-const SMALL_BLOCKS: PackOptions = PackOptions { level: 3, block_bytes: 200 };
+const SMALL_BLOCKS: PackOptions = PackOptions { level: 3, block_bytes: 200, fold: false };
+const FOLDED: PackOptions = PackOptions { level: 3, block_bytes: 500, fold: true };
 
 fn write(dir: &Path, objects: &[Made], options: PackOptions) -> PackInfo {
     let mut writer = PackWriter::new(Arc::new(OsDisk), dir, options).unwrap();
@@ -129,7 +132,7 @@ fn check(pack: &Pack, object: &Made, cache: &BlockCache) -> Vec<Error> {
 fn what_was_packed_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let family = family();
-    for options in [SMALL_BLOCKS, PackOptions::default()] {
+    for options in [SMALL_BLOCKS, PackOptions::default(), FOLDED] {
         let info = write(dir.path(), &family, options);
         let pack = open(dir.path(), &info).unwrap();
         assert_eq!(pack.len() as usize, family.len());
@@ -154,7 +157,7 @@ fn what_was_packed_comes_back() {
         assert_eq!(whole, family.len() as u64);
     }
     let files = OsDisk.list(dir.path()).unwrap();
-    assert_eq!(files.len(), 6, "two packs and nothing aside");
+    assert_eq!(files.len(), 9, "three packs and nothing aside");
 }
 
 #[test]
@@ -188,10 +191,10 @@ struct Victim {
 }
 
 impl Victim {
-    fn new(file: PackFile) -> Victim {
+    fn new(file: PackFile, options: PackOptions) -> Victim {
         let dir = tempfile::tempdir().unwrap();
         let family = family();
-        let info = write(dir.path(), &family, SMALL_BLOCKS);
+        let info = write(dir.path(), &family, options);
         let path = file.path(dir.path(), &info.id);
         Victim {
             family,
@@ -223,8 +226,8 @@ impl Victim {
 
 #[test]
 fn a_pack_with_any_byte_flipped_gives_errors_or_the_right_bytes() {
-    for file in PackFile::ALL {
-        let victim = Victim::new(file);
+    let victims = PackFile::ALL.map(|file| Victim::new(file, SMALL_BLOCKS));
+    for victim in victims.into_iter().chain([Victim::new(PackFile::Pack, FOLDED)]) {
         for (at, byte) in (0..).zip(&victim.bytes) {
             let put = |byte: u8| victim.open_file.write_all_at(&[byte], at).unwrap();
             put(byte ^ (1 << (at % 8)));
@@ -236,8 +239,8 @@ fn a_pack_with_any_byte_flipped_gives_errors_or_the_right_bytes() {
 
 #[test]
 fn a_pack_cut_at_any_length_gives_errors_or_the_right_bytes() {
-    for file in PackFile::ALL {
-        let victim = Victim::new(file);
+    let victims = PackFile::ALL.map(|file| Victim::new(file, SMALL_BLOCKS));
+    for victim in victims.into_iter().chain([Victim::new(PackFile::Pack, FOLDED)]) {
         for bytes in (0..victim.bytes.len() as u64).rev() {
             victim.open_file.set_len(bytes).unwrap();
             victim.survive(&format!("cut at {bytes}"));
@@ -400,7 +403,7 @@ fn labels_beyond_the_table_are_asked_of_the_object() {
 
 #[test]
 fn an_absurd_length_is_refused_before_anything_is_allocated() {
-    let header = BlockHeader::new(u32::MAX, 1, [0; 32], b"frame");
+    let header = BlockHeader::new(u32::MAX >> 1, false, 1, [0; 32], b"frame");
     let mut bytes = header.encode().to_vec();
     bytes.extend_from_slice(b"frame");
     let refused = Block::at(&bytes, 0, Path::new("x")).unwrap_err();

@@ -81,7 +81,7 @@ impl Pack {
 
     /// Checks that a block holds the objects that the index says, all of them and nothing else.
     fn verify_block(&self, number: u32, block: &Block<'_>, offset: u64) -> Result<u64> {
-        let raw = block.decompress(offset, &self.path)?;
+        let raw = block.decompress(offset, &self.path, None)?;
         let rows = self.block_rows(number)?;
         let mut ids = blake3::Hasher::new();
         let mut end = 0;
@@ -159,7 +159,7 @@ pub(crate) fn salvage(
         }
         at += BLOCK_HEADER_BYTES as u64 + u64::from(u32_at(rest, 0));
         let raw = Block::at(&pack, block_at, path)
-            .and_then(|block| Ok((block.decompress(block_at, path)?, block.header)));
+            .and_then(|block| Ok((block.decompress(block_at, path, None)?, block.header)));
         let (raw, header) = match raw {
             Ok(read) => read,
             Err(error) => {

@@ -16,7 +16,9 @@ use super::super::index::{
 };
 use super::super::paged::{AsideFile, PagedWriter};
 use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, BlockHeader, Span};
-use super::{PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION, Pack, PackFile, PackInfo};
+use super::fold;
+use super::{FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
+use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -33,11 +35,13 @@ pub(crate) struct PackOptions {
     pub(crate) level: i32,
     /// How much raw content a block has, unless one object alone has more.
     pub(crate) block_bytes: usize,
+    /// Whether links within a block are left out of it.
+    pub(crate) fold: bool,
 }
 
 impl Default for PackOptions {
     fn default() -> PackOptions {
-        PackOptions { level: 3, block_bytes: 64 << 10 }
+        PackOptions { level: 3, block_bytes: 64 << 10, fold: false }
     }
 }
 
@@ -46,6 +50,7 @@ pub(crate) struct PackWriter {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     block_bytes: usize,
+    fold: bool,
     file: AsideFile,
     zstd: zstd::bulk::Compressor<'static>,
     /// The raw content of the block being filled, and the hash of its ids.
@@ -71,6 +76,7 @@ impl PackWriter {
             disk,
             dir: dir.to_owned(),
             block_bytes: options.block_bytes.min(PACKED_BYTES_MAX),
+            fold: options.fold,
             zstd,
             raw: Vec::new(),
             raw_ids: blake3::Hasher::new(),
@@ -85,6 +91,8 @@ impl PackWriter {
         let mut header = [0; PACK_HEADER_BYTES];
         header[..8].copy_from_slice(PACK_MAGIC);
         header[8..12].copy_from_slice(&PACK_VERSION.to_le_bytes());
+        let flags = if options.fold { FLAG_FOLDED } else { 0 };
+        header[12..].copy_from_slice(&flags.to_le_bytes());
         writer.id.update(&header);
         writer.file.write(&header)?;
         Ok(writer)
@@ -128,12 +136,16 @@ impl PackWriter {
 
     /// Copies a block of another pack as it is, without decompressing it.
     ///
-    /// Where one of its objects is here already, the others are added one by one.
+    /// Where one of its objects is here already, the others are added one by one; so are all where
+    /// the block is folded and this pack may not be.
     pub(crate) fn add_block(&mut self, pack: &Pack, block: u32) -> Result<()> {
         let rows = pack.block_rows(block)?;
         let ids = rows.iter().map(|row| pack.id(*row));
         let ids = ids.collect::<Result<Vec<Id>>>()?;
-        if ids.iter().any(|id| self.numbers.contains_key(id)) {
+        let found = pack.block(block)?;
+        if ids.iter().any(|id| self.numbers.contains_key(id))
+            || found.header.is_folded && !self.fold
+        {
             let raw = pack.load(block)?;
             for (row, id) in rows.iter().zip(&ids) {
                 let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
@@ -141,7 +153,6 @@ impl PackWriter {
             }
             return Ok(());
         }
-        let found = pack.block(block)?;
         let mut hasher = blake3::Hasher::new();
         ids.iter().for_each(|id| {
             hasher.update(id.as_bytes());
@@ -231,14 +242,20 @@ impl PackWriter {
             return Ok(());
         }
         assert!(self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
+        let first = self.positions.len() - self.raw_objects as usize;
+        let ids = self.positions[first..].iter().map(|(id, _)| *id);
+        let folded = if self.fold { fold::fold(&self.raw, ids) } else { None };
+        let content = folded.as_ref().unwrap_or(&self.raw);
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
-        frame.reserve(zstd::zstd_safe::compress_bound(self.raw.len()));
+        frame.reserve(zstd::zstd_safe::compress_bound(content.len()));
         self.zstd
-            .compress_to_buffer(&self.raw, &mut frame)
+            .compress_to_buffer(content, &mut frame)
             .map_err(Error::io("compress", &self.dir))?;
         let ids_hash = *self.raw_ids.finalize().as_bytes();
-        let header = BlockHeader::new(self.raw.len() as u32, self.raw_objects, ids_hash, &frame);
+        let raw_bytes = self.raw.len() as u32;
+        let header =
+            BlockHeader::new(raw_bytes, folded.is_some(), self.raw_objects, ids_hash, &frame);
         let put = self.put_block(&header, &frame);
         self.frame = frame;
         self.raw.clear();

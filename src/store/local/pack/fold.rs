@@ -1,0 +1,239 @@
+//! Leaving out of a block the ids that the block itself tells.
+//!
+//! Nearly every entry links the one before it. That link is 32 bytes that no compressor makes
+//! shorter; but it is the hash of an object that stands in the same block. So a link to an earlier
+//! object of the block is left out, and how far back that object stands is written instead.
+//!
+//! ```text
+//! folded = distances_bytes (4) distances objects
+//! ```
+//!
+//! A *mark* is `58 20`, which begins a link in CBOR, within the content of an object that is no
+//! blob, with at least 32 bytes of the content behind it. Each has a distance, in their order, in
+//! 7 bits a byte, the lowest first, the top bit set on all bytes but the last: 0 if the bytes
+//! behind the mark are as they are, else by how many objects the one that they name stands before
+//! this one. Its id is left out of the objects.
+//!
+//! Invariant: what is folded and unfolded is what it was, whatever the bytes are. Nothing is read
+//! as CBOR here, and a mark may stand in the middle of a text.
+
+use std::collections::HashMap;
+
+use super::block::Span;
+use crate::error::Result;
+use crate::id::{Id, Kind};
+
+const MARK: &[u8; 2] = b"\x58\x20";
+const MARKED_BYTES: usize = MARK.len() + Id::BYTES;
+
+/// Folds the raw content of a block; `None` where that makes it no shorter.
+pub(super) fn fold(raw: &[u8], ids: impl Iterator<Item = Id>) -> Option<Vec<u8>> {
+    let mut numbers: HashMap<Id, usize> = HashMap::new();
+    let (mut distances, mut objects) = (Vec::new(), Vec::with_capacity(raw.len()));
+    let mut start = 0;
+    for (number, id) in ids.enumerate() {
+        let span = Span::at(raw, start)?;
+        let mut from = start;
+        start = span.content.end;
+        let mut at = span.content.start;
+        while span.kind != Kind::Blob
+            && let Some(found) = next_mark(&raw[at..], start - at)
+        {
+            let named = at + found + MARK.len();
+            at = named + Id::BYTES;
+            let target = Id::from_slice(&raw[named..at]).and_then(|id| numbers.get(&id));
+            match target {
+                Some(target) => {
+                    put_distance(number - target, &mut distances);
+                    objects.extend_from_slice(&raw[from..named]);
+                    from = at;
+                }
+                None => {
+                    put_distance(0, &mut distances);
+                    at = named;
+                }
+            }
+        }
+        objects.extend_from_slice(&raw[from..start]);
+        numbers.entry(id).or_insert(number);
+    }
+    let folded_bytes = 4 + distances.len() + objects.len();
+    (start == raw.len() && folded_bytes < raw.len()).then(|| {
+        let head = (distances.len() as u32).to_le_bytes();
+        [&head, distances.as_slice(), &objects].concat()
+    })
+}
+
+/// Gives the id of an object by its number in the block, or by its header and content.
+pub(super) type IdOf<'a> = dyn FnMut(usize, &[u8]) -> Result<Id> + 'a;
+
+/// Unfolds the raw content of a block, `raw_bytes` long; `None` if that is not what was folded.
+pub(super) fn unfold(
+    folded: &[u8],
+    raw_bytes: usize,
+    id_of: &mut IdOf<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let Some((mut distances, mut rest)) = folded
+        .split_first_chunk()
+        .and_then(|(head, rest)| rest.split_at_checked(u32::from_le_bytes(*head) as usize))
+    else {
+        return Ok(None);
+    };
+    let mut raw: Vec<u8> = Vec::with_capacity(raw_bytes);
+    let mut starts = Vec::new();
+    while !rest.is_empty() {
+        let Some((kind, header_bytes, content_bytes)) = Span::header(rest) else {
+            return Ok(None);
+        };
+        let number = starts.len();
+        starts.push(raw.len());
+        take(&mut rest, header_bytes, &mut raw);
+        let end = raw.len().saturating_add(content_bytes);
+        if end > raw_bytes {
+            return Ok(None);
+        }
+        while kind != Kind::Blob
+            && let Some(found) = next_mark(rest, end - raw.len())
+        {
+            take(&mut rest, found + MARK.len(), &mut raw);
+            let target = take_distance(&mut distances).and_then(|back| number.checked_sub(back));
+            match target {
+                None => return Ok(None),
+                Some(target) if target == number => {}
+                Some(target) => {
+                    let id = id_of(target, &raw[starts[target]..starts[target + 1]])?;
+                    raw.extend_from_slice(id.as_bytes());
+                }
+            }
+        }
+        let left = end - raw.len();
+        if rest.len() < left {
+            return Ok(None);
+        }
+        take(&mut rest, left, &mut raw);
+    }
+    Ok((raw.len() == raw_bytes && distances.is_empty()).then_some(raw))
+}
+
+/// Finds the next mark in the rest of a content that had, unfolded, so many bytes.
+fn next_mark(rest: &[u8], unfolded_bytes: usize) -> Option<usize> {
+    let last = unfolded_bytes.checked_sub(MARKED_BYTES)?;
+    memchr::memmem::find(&rest[..rest.len().min(last + MARK.len())], MARK)
+}
+
+fn take(rest: &mut &[u8], bytes: usize, raw: &mut Vec<u8>) {
+    let (taken, left) = rest.split_at(bytes);
+    raw.extend_from_slice(taken);
+    *rest = left;
+}
+
+fn put_distance(mut distance: usize, out: &mut Vec<u8>) {
+    while distance >= 0x80 {
+        out.push(distance as u8 | 0x80);
+        distance >>= 7;
+    }
+    out.push(distance as u8);
+}
+
+fn take_distance(distances: &mut &[u8]) -> Option<usize> {
+    let mut distance = 0usize;
+    for shift in (0..28).step_by(7) {
+        let (byte, rest) = distances.split_first()?;
+        *distances = rest;
+        distance |= usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(distance);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn object(kind: Kind, content: &[u8], raw: &mut Vec<u8>) -> Id {
+        raw.extend_from_slice(crate::id::Header::new(kind, content.len() as u64).bytes());
+        raw.extend_from_slice(content);
+        Id::of(kind, content)
+    }
+
+    fn unfolded(folded: &[u8], raw_bytes: usize) -> Option<Vec<u8>> {
+        let hash = |object: &[u8]| Id::from_bytes(*blake3::hash(object).as_bytes());
+        unfold(folded, raw_bytes, &mut |_, object| Ok(hash(object))).unwrap()
+    }
+
+    #[test]
+    fn links_to_earlier_objects_are_left_out_and_come_back() {
+        let (mut raw, mut ids) = (Vec::new(), Vec::new());
+        for number in 0..300usize {
+            let mut content = format!("entry {number} X ").into_bytes();
+            let linked = [number.checked_sub(1), number.checked_sub(200)];
+            for target in linked.into_iter().flatten() {
+                let target: &Id = &ids[target];
+                content.extend_from_slice(MARK);
+                content.extend_from_slice(target.as_bytes());
+            }
+            ids.push(object(Kind::Entry, &content, &mut raw));
+        }
+        let folded = fold(&raw, ids.iter().copied()).unwrap();
+        assert!(folded.len() < raw.len() - 398 * 29, "{} of {}", folded.len(), raw.len());
+        assert_eq!(unfolded(&folded, raw.len()).as_ref(), Some(&raw));
+        for (bytes, cut) in [(raw.len() + 1, folded.len()), (raw.len() - 1, folded.len())]
+            .into_iter()
+            .chain((0..folded.len()).map(|cut| (raw.len(), cut)))
+        {
+            assert_eq!(unfolded(&folded[..cut], bytes), None);
+        }
+    }
+
+    #[test]
+    fn what_would_not_be_shorter_is_not_folded() {
+        let mut raw = Vec::new();
+        let one = object(Kind::Entry, b"no link", &mut raw);
+        let content = [MARK.as_slice(), one.as_bytes()].concat();
+        let two = object(Kind::Blob, &content, &mut raw);
+        assert_eq!(fold(&raw, [one, two].into_iter()), None);
+    }
+
+    proptest! {
+        /// Contents full of marks, whole and cut ids, in objects of all kinds.
+        #[test]
+        fn any_objects_come_back(
+            made in prop::collection::vec(
+                (0usize..5, prop::collection::vec((0usize..6, 0usize..9, 0usize..34), 0..6)),
+                1..12,
+            ),
+        ) {
+            let (mut raw, mut ids) = (Vec::new(), Vec::<Id>::new());
+            for (number, (kind, parts)) in made.iter().enumerate() {
+                let mut content = vec![number as u8];
+                for (what, which, bytes) in parts {
+                    match (what, ids.get(*which)) {
+                        (0, _) => content.extend_from_slice(&MARK[..(*bytes).min(2)]),
+                        (1, _) => content.extend_from_slice(&b"X X X "[..(*bytes).min(6)]),
+                        (2, Some(id)) => content.extend_from_slice(&id.as_bytes()[..(*bytes).min(32)]),
+                        (_, Some(id)) => content.extend([MARK.as_slice(), id.as_bytes()].concat()),
+                        _ => content.push(0x58),
+                    }
+                }
+                ids.push(object(Kind::ALL[*kind], &content, &mut raw));
+            }
+            if let Some(folded) = fold(&raw, ids.iter().copied()) {
+                prop_assert!(folded.len() < raw.len());
+                prop_assert_eq!(unfolded(&folded, raw.len()), Some(raw));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_unfolded(folded in prop::collection::vec(any::<u8>(), 0..80)) {
+            for raw_bytes in [0, 1, 40, 200] {
+                if let Some(raw) = unfolded(&folded, raw_bytes) {
+                    prop_assert_eq!(raw.len(), raw_bytes);
+                }
+            }
+        }
+    }
+}
