@@ -14,8 +14,8 @@
 //!
 //! Invariants:
 //! - a list that is trained on ends with what the model says; what was said after it is left out;
-//! - a prompt is never empty, and chosen and rejected answer the same one. So an edit of what a
-//!   person said gives no pair: the answers before and after it are answers to different things;
+//! - a prompt is never empty, and chosen and rejected follow the same one. Of an edit of what a
+//!   person said, both begin with what was asked; it gives no verdict on an answer alone;
 //! - a column has one type: content is always a text, or with pictures always a list of parts.
 //!
 //! Rows are written as they are made; no more than one context is held at a time.

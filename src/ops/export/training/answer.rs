@@ -22,8 +22,10 @@ const ASKING_LABELS: [&str; 6] =
 pub(super) struct Answer {
     /// What it answers.
     pub(super) prompt: Vec<Value>,
-    /// What is said. It begins and ends with the model.
+    /// What is said. It ends with the model, and begins with it unless a question was edited.
     pub(super) completion: Vec<Value>,
+    /// Whether it begins with a question.
+    pub(super) is_asked_anew: bool,
     /// When it ended.
     pub(super) time: i64,
     /// The model.
@@ -31,7 +33,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Reads the answer that begins a side of a fork; `None` if the side begins with none.
+    /// Reads the answer that begins a side of a fork, and the question before it where the side
+    /// begins with one; `None` if nobody answers.
     pub(super) fn read(
         snapshot: &dyn Snapshot,
         at: Option<Id>,
@@ -40,6 +43,10 @@ impl Answer {
     ) -> Result<Option<Answer>> {
         let mut own = since(snapshot, side.end, at)?;
         let mut length = 0;
+        while length < own.len() && asks(snapshot, &own[length], &options.roles)? {
+            length += 1;
+        }
+        let is_asked_anew = length > 0;
         while length < own.len() && !asks(snapshot, &own[length], &options.roles)? {
             length += 1;
         }
@@ -56,9 +63,11 @@ impl Answer {
         };
         let (prompt, mut completion) = (written(before, options), written(after, options));
         end_with_model(&mut completion);
-        let is_answer = is_prompt(&prompt) && completion.first().is_some_and(is_said_by_model);
+        let begins = is_asked_anew || completion.first().is_some_and(is_said_by_model);
+        let is_answer = is_prompt(&prompt) && begins && !completion.is_empty();
         let model = last.message.model.clone().or_else(|| context.model.clone());
-        Ok(is_answer.then_some(Answer { prompt, completion, time: last.time, model }))
+        let time = last.time;
+        Ok(is_answer.then_some(Answer { prompt, completion, is_asked_anew, time, model }))
     }
 }
 

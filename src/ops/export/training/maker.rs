@@ -128,7 +128,9 @@ impl<'a> Maker<'a> {
             let chosen = Answer::read(self.snapshot, fork.at, &fork.chosen, self.options)?;
             let rejected = Answer::read(self.snapshot, fork.at, &fork.rejected, self.options)?;
             match (chosen, rejected) {
-                (Some(chosen), Some(rejected)) => {
+                (Some(chosen), Some(rejected))
+                    if chosen.is_asked_anew == rejected.is_asked_anew =>
+                {
                     if sieve.takes_turn(chosen.time, chosen.model.as_deref()) {
                         self.row(&[
                             ("prompt", Cell::List(&chosen.prompt)),
@@ -162,7 +164,8 @@ impl<'a> Maker<'a> {
             if !sieve.takes_path(side.end)? || !self.seen.insert(side.first) {
                 continue;
             }
-            match Answer::read(self.snapshot, at, &side, self.options)? {
+            let answer = Answer::read(self.snapshot, at, &side, self.options)?;
+            match answer.filter(|answer| !answer.is_asked_anew) {
                 Some(answer) if sieve.takes_turn(answer.time, answer.model.as_deref()) => self
                     .row(&[
                         ("prompt", Cell::List(&answer.prompt)),

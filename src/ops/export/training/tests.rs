@@ -250,7 +250,19 @@ fn an_answer_goes_on_until_somebody_else_speaks() {
 }
 
 #[test]
-fn an_edited_answer_is_preferred_and_an_edited_question_compares_nothing() {
+fn an_edited_question_is_preferred_with_its_answer() {
+    let desk = asked();
+    desk.say("main", "and size?");
+    model(&desk, "main", "small");
+    let branch = edit(&desk, "msg:3", "which size?");
+    model(&desk, &branch, "large");
+    let expected = "u:colour? a:blue | u:which size? a:large | u:and size? a:small";
+    assert_eq!(words(&desk, &of(TrainingForm::Dpo)), [expected]);
+    assert_eq!(words(&desk, &of(TrainingForm::Kto)), [""; 0], "they answer different things");
+}
+
+#[test]
+fn an_edited_answer_is_preferred_and_an_edited_begin_compares_nothing() {
     let desk = asked();
     edit(&desk, "main", "azure");
     edit(&desk, "msg:1", "which colour?");
