@@ -13,7 +13,10 @@ mod files;
 mod intake;
 mod land;
 mod late;
+mod link;
 mod memory_tree;
+mod names;
+mod recall;
 mod report;
 mod tree;
 
@@ -28,7 +31,6 @@ use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect, Layout};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::ops::exact::Exact;
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
 use crate::session::View;
@@ -43,10 +45,6 @@ use land::Landing;
 pub use files::{Found, find_files};
 pub(crate) use memory_tree::is_part;
 pub use report::{ImportChange, ImportNote, ImportOutcome, Imported, Oddity, Strange, Tally};
-
-/// How often files are read again because what they hang on has changed. A chain of files needs as
-/// many rounds as it is long, if they are read in the worst order.
-const LINK_ROUNDS_MAX: usize = 64;
 
 /// What to import.
 #[derive(Clone, Debug, Default)]
@@ -428,53 +426,5 @@ impl Importer<'_> {
             true => Ok(()),
             false => Err(error),
         }
-    }
-
-    /// Reads again what can be hung on what has come since, until there is no more of it.
-    fn link(&mut self) -> Result<()> {
-        let mut rounds = 0;
-        while !self.again.is_empty() || !self.late.is_empty() || !self.overtaken.is_empty() {
-            rounds += 1;
-            if rounds > LINK_ROUNDS_MAX {
-                // Files hang on each other in a circle; what they hang on is in the store.
-                return Ok(());
-            }
-            let mut files = Vec::new();
-            if !self.overtaken.is_empty() {
-                self.elsewhere = Elsewhere::of(self.repo)?;
-            }
-            let overtaken = std::mem::take(&mut self.overtaken).into_iter();
-            let late = std::mem::take(&mut self.late).into_iter();
-            let sources: Vec<(String, bool)> = overtaken
-                .map(|source| (source, false))
-                .chain(late.map(|source| (source, true)))
-                .collect();
-            for (source, is_late) in sources {
-                let known = self.elsewhere.of_source(&source).map(|known| known.sid.clone());
-                match crate::disk::look_at_source(Path::new(&source)) {
-                    Ok(file) => files.push(File { is_late, ..File::new(file, known) }),
-                    Err(error) => {
-                        let error = Error::io("read", &source)(error);
-                        self.fail(Path::new(&source), error)?;
-                    }
-                }
-            }
-            for (sid, is_late) in std::mem::take(&mut self.again) {
-                let Some(known) = self.elsewhere.session(&sid) else {
-                    continue;
-                };
-                files.push(File {
-                    path: known.source.clone().map(PathBuf::from),
-                    bytes: known.record.size,
-                    modified_ms: known.record.modified_ms,
-                    is_again: true,
-                    is_late,
-                    stream: Some(Box::new(Exact::of(self.repo, &sid)?)),
-                    sid: Some(sid),
-                });
-            }
-            self.pass(files)?;
-        }
-        Ok(())
     }
 }

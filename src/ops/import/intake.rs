@@ -4,7 +4,7 @@
 //! refs come with the last transaction (see `land`). An import that stops leaves objects that
 //! nothing leads to, and no half session.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
@@ -16,7 +16,6 @@ use crate::ops::import::feed::Prepared;
 use crate::ops::import::late::{Late, Placed, Ready};
 use crate::ops::import::report::{Oddity, Strange, Tally};
 use crate::ops::import::tree::{Hang, Row, Tree, name_hash};
-use crate::ops::imported::Record;
 use crate::repo::Repo;
 use crate::store::{Durability, Transaction};
 
@@ -55,18 +54,18 @@ pub(super) struct Intake<'a> {
     /// How many values stand in the store already.
     pub(super) known: usize,
     /// The time of the first value that has one, and of the value before.
-    first_time: Option<i64>,
-    time: i64,
+    pub(super) first_time: Option<i64>,
+    pub(super) time: i64,
     pub(super) objects: Vec<NewObject>,
     objects_bytes: usize,
     /// Parents that were not found, by the hashes of their ids.
-    orphans: BTreeMap<u64, String>,
+    pub(super) orphans: BTreeMap<u64, String>,
     /// Parents that were not found in the file so far.
     absent: HashSet<u64>,
     /// Parents that were found in other files.
     pub(super) hangs: BTreeMap<String, Id>,
     /// The parents of values that the store has, where they are named: the value and the entry.
-    recalled: Vec<(Row, Id)>,
+    pub(super) recalled: Vec<(Row, Id)>,
     pub(super) odds: Vec<Oddity>,
     pub(super) odd_count: u64,
     pub(super) tally: Tally,
@@ -358,50 +357,6 @@ impl<'a> Intake<'a> {
             self.seat(id, &step, hang, line, elsewhere);
         }
         Ok(())
-    }
-
-    /// Takes in what the store knows of a file that goes on.
-    pub(super) fn recall_record(&mut self, record: &Record) {
-        self.orphans.extend(record.orphans.iter().map(|name| (name_hash(name), name.clone())));
-        self.hangs.extend(record.hangs.iter().cloned());
-    }
-
-    /// Takes a value in that the store has: an entry of the session that goes on.
-    pub(super) fn recall(&mut self, id: Id, entry: &Entry) {
-        let Some(dialect) = self.dialect else {
-            return;
-        };
-        let step = match entry.body.as_map() {
-            Some(_) => dialect.read(&entry.body, &mut self.source),
-            None => Step::beside(UNPARSED, None),
-        };
-        self.source.values += 1;
-        self.time = entry.time;
-        self.first_time = self.first_time.or(Some(entry.time));
-        let hang = match (&step.parent, self.tree.last()) {
-            (Parent::Beside, _) => Hang::Beside,
-            (Parent::Before, Some(last)) if !entry.parents.is_empty() => Hang::On(last),
-            _ => Hang::Top,
-        };
-        if let (Parent::Id(_), Some(parent)) = (&step.parent, entry.parents.first()) {
-            // It may come later in the file.
-            self.recalled.push((self.tree.len() as Row, *parent));
-        }
-        let name = step.id.as_deref().map(name_hash);
-        let voice = if hang == Hang::Beside { Voice::None } else { step.voice };
-        self.tree.add(id, name, hang, voice);
-        self.known += 1;
-    }
-
-    /// Hangs what was recalled on each other, as far as it does.
-    pub(super) fn hang_recalled(&mut self) {
-        let recalled = std::mem::take(&mut self.recalled);
-        let rows = if recalled.is_empty() { HashMap::new() } else { self.tree.rows() };
-        for (row, parent) in recalled {
-            if let Some(parent) = rows.get(&parent) {
-                self.tree.hang(row, *parent);
-            }
-        }
     }
 
     /// Commits what has been gathered, and counts what the store had of it.

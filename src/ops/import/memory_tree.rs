@@ -20,7 +20,8 @@ use crate::error::Result;
 use crate::id::Id;
 use crate::object::{self, Event, Object, Run, Session};
 use crate::ops::import::intake::Intake;
-use crate::ops::import::land::{Plan, clean, free_sid, is_branch_name};
+use crate::ops::import::land::Plan;
+use crate::ops::import::names::{BRANCH_STEM, clean, free_sid, is_branch_name};
 use crate::ops::import::report::Strange;
 use crate::ops::import::{ImportChange, ImportNote, Imported, Importer};
 use crate::ops::imported::{IMPORT, Record};
@@ -34,9 +35,6 @@ use plant::{Planted, plant};
 
 pub(crate) use folder::is_part;
 pub(super) use folder::take_trees;
-
-/// What a branch without a name that can be one is called.
-const BRANCH_STEM: &str = "branch";
 
 impl Importer<'_> {
     /// Takes in memory trees.

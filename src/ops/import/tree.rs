@@ -1,8 +1,8 @@
 //! The tree of a file: a row for each of its values, in their order.
 //!
 //! Rows are small (about 60 bytes with the map of names), so that a file of millions of lines fits
-//! into memory. A parent's row mostly comes before its children's, and values never hang on each other
-//! in a circle.
+//! into memory. A parent's row mostly comes before its children's, and values never hang on each
+//! other in a circle.
 
 use std::collections::HashMap;
 

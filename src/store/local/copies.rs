@@ -1,8 +1,8 @@
 //! Objects that stand in several containers, and what they cost.
 //!
-//! Writers drop what the store has already, but not all of it: plumbing writes loose files, `unpack`
-//! makes them of packs, and a commit may write an object again where that is quicker than to look
-//! for it. One copy counts: that in a pack, else that in the journal.
+//! Writers drop what the store has already, but not all of it: plumbing writes loose files,
+//! `unpack` makes them of packs, and a commit may write an object again where that is quicker than
+//! to look for it. One copy counts: that in a pack, else that in the journal.
 //!
 //! Invariant: a loose file goes only after the copy in a pack was read, and hashed.
 

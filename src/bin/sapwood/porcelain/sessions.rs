@@ -38,8 +38,9 @@ const LEADS_MAX: usize = 6;
 /// List sessions, the latest first
 ///
 /// Of each: id, age, branch, messages, cost, name and first words. A long id is
-/// cut to what no other begins with. A star marks the current one. What the branches hold is remembered in the store's cache/,
-/// so only what is new since the last listing is read.
+/// cut to what no other begins with. A star marks the current one. What the
+/// branches hold is remembered in the store's cache/, so only what is new since
+/// the last listing is read.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

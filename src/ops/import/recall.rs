@@ -1,0 +1,56 @@
+//! Taking in what the store has of a file that goes on.
+
+use std::collections::HashMap;
+
+use crate::dialect::{Parent, Step, Voice};
+use crate::id::Id;
+use crate::object::Entry;
+use crate::ops::import::intake::{Intake, UNPARSED};
+use crate::ops::import::tree::{Hang, Row, name_hash};
+use crate::ops::imported::Record;
+
+impl Intake<'_> {
+    /// Takes in what the store knows of a file that goes on.
+    pub(super) fn recall_record(&mut self, record: &Record) {
+        self.orphans.extend(record.orphans.iter().map(|name| (name_hash(name), name.clone())));
+        self.hangs.extend(record.hangs.iter().cloned());
+    }
+
+    /// Takes a value in that the store has: an entry of the session that goes on.
+    pub(super) fn recall(&mut self, id: Id, entry: &Entry) {
+        let Some(dialect) = self.dialect else {
+            return;
+        };
+        let step = match entry.body.as_map() {
+            Some(_) => dialect.read(&entry.body, &mut self.source),
+            None => Step::beside(UNPARSED, None),
+        };
+        self.source.values += 1;
+        self.time = entry.time;
+        self.first_time = self.first_time.or(Some(entry.time));
+        let hang = match (&step.parent, self.tree.last()) {
+            (Parent::Beside, _) => Hang::Beside,
+            (Parent::Before, Some(last)) if !entry.parents.is_empty() => Hang::On(last),
+            _ => Hang::Top,
+        };
+        if let (Parent::Id(_), Some(parent)) = (&step.parent, entry.parents.first()) {
+            // It may come later in the file.
+            self.recalled.push((self.tree.len() as Row, *parent));
+        }
+        let name = step.id.as_deref().map(name_hash);
+        let voice = if hang == Hang::Beside { Voice::None } else { step.voice };
+        self.tree.add(id, name, hang, voice);
+        self.known += 1;
+    }
+
+    /// Hangs what was recalled on each other, as far as it does.
+    pub(super) fn hang_recalled(&mut self) {
+        let recalled = std::mem::take(&mut self.recalled);
+        let rows = if recalled.is_empty() { HashMap::new() } else { self.tree.rows() };
+        for (row, parent) in recalled {
+            if let Some(parent) = rows.get(&parent) {
+                self.tree.hang(row, *parent);
+            }
+        }
+    }
+}
