@@ -133,7 +133,7 @@ pub(crate) struct Inner {
     loading: Mutex<()>,
     /// Whether the contents in the journal were hashed.
     journal_checked: AtomicBool,
-    /// Whether this handle has looked for what a crash left beside the mirror files: once is enough.
+    /// Whether this handle has looked for what a crash left beside the mirror files: once will do.
     asides_swept: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,

@@ -50,8 +50,8 @@ const TRAILER_MAGIC: &Magic = b"SAPWPEND";
 const PACK_VERSION: u32 = 1;
 /// The flag of a pack whose blocks may be folded; there are no others.
 const FLAG_FOLDED: u32 = 1;
-/// A pack asks its index who is in a block after so many folded blocks were read, and one in so many
-/// of all; before, it hashes.
+/// A pack asks its index who is in a block after so many folded blocks were read, and one in so
+/// many of all; before, it hashes.
 const HASHED_MIN: u32 = 2;
 const HASHED_SHARE: u32 = 32;
 

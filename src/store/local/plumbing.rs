@@ -168,7 +168,7 @@ impl Inner {
         Ok(counts)
     }
 
-    /// Closes the open segment and seals all that is closed. A store at rest is as small as it gets.
+    /// Closes the open segment and seals all that is closed: a store at rest is small.
     pub(crate) fn checkpoint(self: &Arc<Inner>) -> Result<()> {
         {
             let mut writer = self.writer()?;

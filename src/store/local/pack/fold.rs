@@ -214,7 +214,10 @@ mod tests {
                     match (what, ids.get(*which)) {
                         (0, _) => content.extend_from_slice(&MARK[..(*bytes).min(2)]),
                         (1, _) => content.extend_from_slice(&b"X X X "[..(*bytes).min(6)]),
-                        (2, Some(id)) => content.extend_from_slice(&id.as_bytes()[..(*bytes).min(32)]),
+                        (2, Some(id)) => {
+                            let end = (*bytes).min(32);
+                            content.extend_from_slice(&id.as_bytes()[..end]);
+                        }
                         (_, Some(id)) => content.extend([MARK.as_slice(), id.as_bytes()].concat()),
                         _ => content.push(0x58),
                     }
