@@ -65,7 +65,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn the_pieces_of_a_file_are_the_file(bytes in file(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
+    fn the_pieces_of_a_file_are_the_file(
+        bytes in file(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         ends.push(bytes.len());
         ends.sort_unstable();
