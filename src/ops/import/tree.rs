@@ -187,13 +187,20 @@ impl Tree {
     /// was written to last comes first.
     pub(super) fn sides(&self) -> Vec<Side> {
         let mut is_passed = vec![false; self.len()];
-        let mut next_on_main: HashMap<Option<Row>, Row> = HashMap::new();
+        let (mut first_on_main, mut next_on_main) = (None, vec![NONE; self.len()]);
         let mut row = self.end();
         while let Some(passed) = row {
             is_passed[passed as usize] = true;
             row = self.parent(passed);
-            next_on_main.insert(row, passed);
+            match row {
+                Some(above) => next_on_main[above as usize] = passed,
+                None => first_on_main = Some(passed),
+            }
         }
+        let next = |row: Option<Row>| match row {
+            Some(row) => Some(next_on_main[row as usize]).filter(|next| *next != NONE),
+            None => first_on_main,
+        };
         let mut has_child = vec![false; self.len()];
         for parent in self.parents.iter().filter(|parent| **parent < BESIDE) {
             has_child[*parent as usize] = true;
@@ -214,9 +221,9 @@ impl Tree {
                 row = self.parent(passed);
             }
             if let Some(speaks) = speaks {
-                let mut on_main = next_on_main.get(&row).copied();
+                let mut on_main = next(row);
                 while let Some(silent) = on_main.filter(|row| self.is_silent(*row)) {
-                    on_main = next_on_main.get(&Some(silent)).copied();
+                    on_main = next(Some(silent));
                 }
                 let reason = self.reason(speaks, on_main);
                 sides.push(Side { tip, first, speaks, at: row, reason });
