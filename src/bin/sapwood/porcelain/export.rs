@@ -237,18 +237,31 @@ impl Args {
     }
 }
 
-/// Writes a file that appears under its name when it is whole.
+/// Writes a file that appears under its name when it is whole. Links are followed; what is there
+/// and no plain file, such as a device, is written to as it is.
 fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let there = std::fs::metadata(path).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        let file = File::options().write(true).open(path).map_err(Error::io("write", path))?;
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        return Ok(out.flush().map_err(Error::io("write", path))?);
+    }
     let mut aside = path.as_os_str().to_owned();
-    aside.push(UNFINISHED);
+    aside.push(format!(".{:08x}{UNFINISHED}", std::process::id()));
     let aside = PathBuf::from(aside);
-    let file = File::create(&aside).map_err(Error::io("write", &aside))?;
+    let file = File::create_new(&aside).map_err(Error::io("write", path))?;
     let mut out = BufWriter::new(file);
     let written = write(&mut out).and_then(|()| {
-        out.flush().map_err(Error::io("write", &aside))?;
+        out.flush().map_err(Error::io("write", path))?;
+        if let Some(there) = there {
+            std::fs::set_permissions(&aside, there.permissions())
+                .map_err(Error::io("write", path))?;
+        }
         std::fs::rename(&aside, path).map_err(Error::io("write", path))?;
         Ok(())
     });
