@@ -22,6 +22,7 @@ mod fields;
 mod gemini;
 mod layout;
 pub mod memory_tree;
+pub(crate) mod openai;
 mod opencode;
 mod parts;
 mod pi;

@@ -5,11 +5,12 @@
 //! `reasoning_content`, whether a tool failed) stands beside, and what is neither text nor picture,
 //! call nor result is left out.
 
-use crate::codec::{Value, json};
+use crate::codec::Value;
 use crate::dialect::fields::{note, text, time};
+use crate::dialect::openai::{call_value, image_part, text_part};
 use crate::dialect::{Dialect, Leaving, Parent, Source, Step, Voice, Writer};
 use crate::object::Session;
-use crate::session::{Answer, Block, Call, Image, Message};
+use crate::session::{Answer, Block, Message};
 
 /// Plain chat.
 pub(super) struct Chat;
@@ -109,7 +110,7 @@ fn lines(message: &Message) -> Vec<Value> {
         match block {
             Block::Text(text) => content.push(text_part(text)),
             Block::Image(shown) => content.push(image_part(shown)),
-            Block::Call(made) => calls.push(call(made)),
+            Block::Call(made) => calls.push(call_value(made)),
             Block::Thinking(_) | Block::Result(_) | Block::Other(_) => {}
         }
     }
@@ -155,26 +156,6 @@ fn joined(blocks: &[Block], parts: Vec<Value>) -> Value {
     }
 }
 
-fn text_part(text: &str) -> Value {
-    Value::map([("type", Value::from("text")), ("text", text.into())])
-}
-
-fn image_part(image: &Image) -> Value {
-    let url = Value::map([("url", Value::from(image.url()))]);
-    Value::map([("type", Value::from("image_url")), ("image_url", url)])
-}
-
-fn call(call: &Call) -> Value {
-    let arguments = match &call.arguments {
-        Value::Null => "{}".to_owned(),
-        arguments => json::to_string(arguments),
-    };
-    let name = Value::from(call.name.as_str());
-    let function = Value::map([("name", name), ("arguments", arguments.into())]);
-    let id = Value::from(call.id.as_str());
-    Value::map([("id", id), ("type", "function".into()), ("function", function)])
-}
-
 fn answer(answer: &Answer) -> Value {
     let text = Some(&answer.text).filter(|text| !text.is_empty());
     let content = match answer.images.is_empty() {
@@ -197,8 +178,10 @@ fn answer(answer: &Answer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::json;
     use crate::dialect::tests::check;
     use crate::id::Id;
+    use crate::session::{Call, Image};
 
     #[test]
     fn each_list_is_a_conversation() {

@@ -1,9 +1,10 @@
 //! Messages as OpenAI's chat completions take them.
 
 use crate::codec::{Value, json};
+use crate::dialect::openai::{call_value, image_part, text_part};
 use crate::ops::context::turns::{Turn, turns};
 use crate::ops::context::{ContextOutcome, RoleMap};
-use crate::session::{Answer, Block, Call, IMAGE_WORD, Image, Shown};
+use crate::session::{Answer, Block, IMAGE_WORD, Shown};
 
 /// How content is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +51,8 @@ fn message(turn: &Turn, form: Content) -> Vec<Value> {
         match block {
             Block::Text(text) => parts.push(text_part(text)),
             Block::Image(_) if form == Content::Text => parts.push(text_part(IMAGE_WORD)),
-            Block::Image(value) => parts.push(image(value)),
-            Block::Call(made) => calls.push(call(made)),
+            Block::Image(value) => parts.push(image_part(value)),
+            Block::Call(made) => calls.push(call_value(made)),
             Block::Result(given) => answers.push(answer(given, form)),
             Block::Other(value) if is_thinking(value) => {}
             Block::Other(value) => parts.push(text_part(&json::to_string(value))),
@@ -80,24 +81,6 @@ fn message(turn: &Turn, form: Content) -> Vec<Value> {
     answers
 }
 
-fn text_part(text: &str) -> Value {
-    Value::map([("type", Value::from("text")), ("text", text.into())])
-}
-
-fn call(call: &Call) -> Value {
-    let arguments = match &call.arguments {
-        Value::Null => "{}".to_owned(),
-        arguments => json::to_string(arguments),
-    };
-    let name = Value::from(call.name.as_str());
-    let function = Value::map([("name", name), ("arguments", arguments.into())]);
-    Value::map([
-        ("id", Value::from(call.id.as_str())),
-        ("type", "function".into()),
-        ("function", function),
-    ])
-}
-
 fn answer(answer: &Answer, form: Content) -> Value {
     let content = match form {
         Content::Parts => Value::List(vec![text_part(&answer.words())]),
@@ -108,12 +91,6 @@ fn answer(answer: &Answer, form: Content) -> Value {
         ("tool_call_id", answer.call.as_str().into()),
         ("content", content),
     ])
-}
-
-/// Gives a picture as an address, which may hold the picture itself.
-fn image(image: &Image) -> Value {
-    let url = Value::map([("url", Value::from(image.url()))]);
-    Value::map([("type", Value::from("image_url")), ("image_url", url)])
 }
 
 /// Says whether a block is what a model thought, in a form that only it can read.
