@@ -18,6 +18,8 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::codec::record::{Record, invalid};
 use crate::codec::{LINK_BYTES_MIN, Value, cbor};
 use crate::error::Result;
@@ -41,7 +43,8 @@ pub const LABEL_BYTES_MAX: usize = 255;
 pub struct NewObject {
     pub(crate) id: Id,
     pub(crate) kind: Kind,
-    pub(crate) content: Vec<u8>,
+    /// Shared, so that a transaction that is planned again costs no copy.
+    pub(crate) content: Arc<Vec<u8>>,
     pub(crate) links: Vec<Id>,
 }
 
@@ -84,14 +87,15 @@ impl NewObject {
             Kind::Event => links(Event::decode(&content)?.record()),
             Kind::Session => links(Session::decode(&content)?.record()),
         }?;
-        Ok(NewObject { id: Id::of(kind, &content), kind, content, links })
+        Ok(NewObject { id: Id::of(kind, &content), kind, content: Arc::new(content), links })
     }
 
     /// Encodes a record whose fields were checked, and checks the values in it.
     fn of_record(kind: Kind, record: &Record<'_>) -> Result<NewObject> {
         record.check(kind)?;
         let content = cbor::encode(record);
-        Ok(NewObject { id: Id::of(kind, &content), kind, links: record.all_links(), content })
+        let id = Id::of(kind, &content);
+        Ok(NewObject { id, kind, links: record.all_links(), content: Arc::new(content) })
     }
 }
 

@@ -1,5 +1,7 @@
 //! A blob: raw bytes, encoded as they are.
 
+use std::sync::Arc;
+
 use crate::codec::Value;
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -7,7 +9,8 @@ use crate::object::{NewObject, Outline};
 
 /// Hashes the bytes.
 pub(super) fn encode(content: Vec<u8>) -> Result<NewObject> {
-    Ok(NewObject { id: Id::of(Kind::Blob, &content), kind: Kind::Blob, content, links: Vec::new() })
+    let (id, content) = (Id::of(Kind::Blob, &content), Arc::new(content));
+    Ok(NewObject { id, kind: Kind::Blob, content, links: Vec::new() })
 }
 
 /// Gives the blob as text if it is UTF-8, else its bytes in hex under the key `hex`.

@@ -105,7 +105,7 @@ proptest! {
     fn objects_come_back(object in object()) {
         let new = object.encode().unwrap();
         prop_assert_eq!(&Object::decode(new.kind, &new.content).unwrap(), &object);
-        prop_assert_eq!(&NewObject::parse(new.kind, new.content.clone()).unwrap(), &new);
+        prop_assert_eq!(&NewObject::parse(new.kind, new.content.to_vec()).unwrap(), &new);
         prop_assert_eq!(outline(new.kind, &new.content).unwrap(), outline_of(&object));
         prop_assert!(new.content[0] & 0xc0 == 0x80, "no UTF-8 text begins so");
         let mut links = Vec::new();
@@ -121,12 +121,12 @@ proptest! {
         byte in any::<u8>(),
     ) {
         let new = object.encode().unwrap();
-        let mut content = new.content;
+        let mut content = new.content.to_vec();
         let place = place.index(content.len());
         content[place] = byte;
         let _ = outline(new.kind, &content);
         if let Ok(decoded) = Object::decode(new.kind, &content) {
-            prop_assert_eq!(decoded.encode().unwrap().content, content);
+            prop_assert_eq!(decoded.encode().unwrap().content.to_vec(), content);
         }
     }
 
@@ -136,7 +136,7 @@ proptest! {
         let shorter = &new.content[..cut.index(new.content.len())];
         prop_assert!(Object::decode(new.kind, shorter).is_err());
         let _ = outline(new.kind, shorter);
-        let mut longer = new.content.clone();
+        let mut longer = new.content.to_vec();
         longer.push(0xf6);
         prop_assert!(Object::decode(new.kind, &longer).is_err());
     }
@@ -173,7 +173,7 @@ proptest! {
         lifted.links(&mut links);
         prop_assert_eq!(blobs.iter().map(|blob| blob.id).collect::<Vec<_>>(), links);
         let by_id: HashMap<Id, Vec<u8>> =
-            blobs.into_iter().map(|blob| (blob.id, blob.content)).collect();
+            blobs.into_iter().map(|blob| (blob.id, blob.content.to_vec())).collect();
         restore(&mut lifted, &mut |id| Ok(by_id[id].clone())).unwrap();
         prop_assert_eq!(lifted, value);
     }

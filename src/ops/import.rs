@@ -12,6 +12,7 @@ mod feed;
 mod files;
 mod intake;
 mod land;
+mod large;
 mod late;
 mod link;
 mod memory_tree;
@@ -41,6 +42,7 @@ use feed::{Ending, Fed, Order, Origin, Prefix, STRETCHES_WAITING};
 use files::File;
 use intake::Intake;
 use land::Landing;
+use large::Large;
 
 pub use files::{Found, find_files};
 pub(crate) use memory_tree::is_part;
@@ -182,10 +184,17 @@ impl Importer<'_> {
             orders
                 .push(Order { origin, known: prefix.filter(|_| !file.is_again && !file.is_late) });
         }
+        let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
         thread::scope(|scope| {
             let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
-            scope.spawn(move || feed::feed(orders, &sink));
-            files.iter().try_for_each(|file| self.file(file, &source))
+            let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
+            scope.spawn(move || {
+                let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
+                let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
+                feed::feed(orders, &sink, ahead);
+            });
+            scope.spawn(move || large.write(repo, &handed_on));
+            files.iter().try_for_each(|file| self.file(file, &source, large))
         })
     }
 
@@ -208,14 +217,14 @@ impl Importer<'_> {
     }
 
     /// Takes in one file.
-    fn file(&mut self, file: &File, source: &Receiver<Fed>) -> Result<()> {
+    fn file(&mut self, file: &File, source: &Receiver<Fed>, large: &Large) -> Result<()> {
         let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
         let resumed = match source.recv() {
             Ok(Fed::Begin { resumed }) => resumed,
             Ok(Fed::Failed(error)) => return self.fail(&path, error),
             _ => return Ok(()),
         };
-        let mut intake = Intake::new(self.repo, self.options.dry_run, file.stem());
+        let mut intake = Intake::new(self.repo, self.options.dry_run, file.stem(), large);
         intake.dry_seen = std::mem::take(&mut self.dry_seen);
         intake.dialect = self.dialect;
         self.elsewhere.begin(file.source());

@@ -22,6 +22,10 @@ pub struct ListOptions {
     pub cwd: Option<String>,
     /// Only those with this status.
     pub status: Option<String>,
+    /// Only these, by their ids.
+    pub sessions: Option<Vec<String>>,
+    /// Costs are left out: they stand in the messages, and all of these would have to be read.
+    pub is_brief: bool,
 }
 
 /// What is shown of a session.
@@ -58,10 +62,14 @@ pub fn list_sessions(
     for found in find(snapshot)? {
         let meta = summaries.session(snapshot, &found.meta)?;
         let is_wanted = |wish: &Option<String>, has: &Option<String>| wish.is_none() || wish == has;
-        if !is_wanted(&options.cwd, &meta.cwd) || !is_wanted(&options.status, &meta.status) {
+        if !is_wanted(&options.cwd, &meta.cwd)
+            || !is_wanted(&options.status, &meta.status)
+            || options.sessions.as_ref().is_some_and(|wanted| !wanted.contains(&meta.sid))
+        {
             continue;
         }
         let summary = match &found.end {
+            Some(end) if options.is_brief => summaries.brief(snapshot, end)?,
             Some(end) => summaries.of(snapshot, end)?,
             None => Summary::default(),
         };

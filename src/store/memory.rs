@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::object::{self, NewObject};
 use crate::store::{
-    Durability, OBJECT_BYTES_MAX, OperationRecord, RefMove, RefName, RefValue, Snapshot, Store,
-    Stored, Topology, Transaction,
+    Content, Durability, OBJECT_BYTES_MAX, OperationRecord, RefMove, RefName, RefValue, Snapshot,
+    Store, Stored, Topology, Transaction,
 };
 
 /// How many objects a visit copies at a time, so that the visitor runs outside the lock.
@@ -252,7 +252,8 @@ fn arrange(
             time: outline.time,
             depth: 0,
         };
-        let stored = Stored { kind: object.kind, content: object.content.into() };
+        let whole = 0..object.content.len();
+        let stored = Stored { kind: object.kind, content: Content::part(object.content, whole) };
         places.insert(object.id, arranged.len());
         arranged.push((object.id, stored, topology));
     }

@@ -17,7 +17,7 @@ use crate::object::{self, NewObject};
 
 /// How much of a file is handed on at a time, and how many such stretches may wait.
 const STRETCH_BYTES: usize = 512 << 10;
-pub(super) const STRETCHES_WAITING: usize = 4;
+pub(super) const STRETCHES_WAITING: usize = 8;
 
 /// A file that is one document is held in memory whole; a longer one is read by lines.
 const DOCUMENT_BYTES_MAX: u64 = 12 << 20;
@@ -83,10 +83,13 @@ pub(super) struct Ending {
     pub(super) lines: u64,
 }
 
+/// Is shown the blobs of values before they are handed on.
+pub(super) type Ahead<'a> = &'a mut dyn FnMut(&[NewObject]);
+
 /// Reads files in order until all are read, or nobody listens.
-pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>) {
+pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>, ahead: Ahead<'_>) {
     for order in orders {
-        let read = Feeder::open(order).and_then(|feeder| feeder.read(sink));
+        let read = Feeder::open(order, ahead).and_then(|feeder| feeder.read(sink));
         let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
         if !listens {
             return;
@@ -94,7 +97,8 @@ pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>) {
     }
 }
 
-struct Feeder {
+struct Feeder<'a> {
+    ahead: Ahead<'a>,
     reader: Box<dyn Read + Send>,
     path: PathBuf,
     splitter: Splitter,
@@ -109,8 +113,8 @@ struct Feeder {
     lines: u64,
 }
 
-impl Feeder {
-    fn open(order: Order) -> Result<Feeder> {
+impl Feeder<'_> {
+    fn open(order: Order, ahead: Ahead<'_>) -> Result<Feeder<'_>> {
         let Order { origin, known } = order;
         let (reader, path) = match origin {
             Origin::File(path) => {
@@ -120,6 +124,7 @@ impl Feeder {
             Origin::Stream(reader) => (reader, PathBuf::from("-")),
         };
         let mut feeder = Feeder {
+            ahead,
             reader,
             path,
             splitter: Splitter::default(),
@@ -218,7 +223,7 @@ impl Feeder {
             }
         }
         self.buffer.drain(..split.bytes);
-        let prepared = split.pieces.into_iter().map(prepare).collect::<Result<Vec<_>>>()?;
+        let prepared = self.prepare(split.pieces)?;
         let style = self.splitter.style.unwrap_or_default();
         Ok(prepared.is_empty() || sink.send(Fed::Values(prepared, style)).is_ok())
     }
@@ -273,12 +278,22 @@ impl Feeder {
             tail: whole[values..].to_vec(),
             lines: newlines(&whole),
         };
-        let prepared = split.pieces.into_iter().map(prepare).collect::<Result<Vec<_>>>()?;
+        let prepared = self.prepare(split.pieces)?;
         let style = splitter.style.unwrap_or_default();
         let listens = sink.send(Fed::Begin { resumed: false }).is_ok()
             && sink.send(Fed::Values(prepared, style)).is_ok()
             && sink.send(Fed::End(ending)).is_ok();
         Ok(Some(listens))
+    }
+
+    /// Lifts the long strings of pieces.
+    fn prepare(&mut self, pieces: Vec<Piece>) -> Result<Vec<Prepared>> {
+        let prepared = pieces.into_iter().map(|piece| {
+            let prepared = prepare(piece)?;
+            (self.ahead)(&prepared.blobs);
+            Ok(prepared)
+        });
+        prepared.collect()
     }
 
     /// Reads until the buffer is so long, and says whether the file ended before.

@@ -13,6 +13,7 @@ use crate::id::Id;
 use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::Prepared;
+use crate::ops::import::large::Large;
 use crate::ops::import::late::{Late, Placed, Ready};
 use crate::ops::import::report::{Oddity, Strange, Tally};
 use crate::ops::import::tree::{Hang, Row, Tree, name_hash};
@@ -40,6 +41,7 @@ const ODDITIES_TOLD_MAX: usize = 1000;
 /// One file on its way into the store.
 pub(super) struct Intake<'a> {
     repo: &'a Repo,
+    large: &'a Large,
     /// Nothing is written.
     is_dry: bool,
     pub(super) dialect: Option<&'static dyn Dialect>,
@@ -80,9 +82,10 @@ pub(super) struct Intake<'a> {
 }
 
 impl<'a> Intake<'a> {
-    pub(super) fn new(repo: &'a Repo, is_dry: bool, stem: String) -> Intake<'a> {
+    pub(super) fn new(repo: &'a Repo, is_dry: bool, stem: String, large: &'a Large) -> Intake<'a> {
         Intake {
             repo,
+            large,
             is_dry,
             dialect: None,
             waiting: Vec::new(),
@@ -374,6 +377,8 @@ impl<'a> Intake<'a> {
     pub(super) fn settle(&mut self) -> Result<Vec<NewObject>> {
         let mut objects = std::mem::take(&mut self.objects);
         self.objects_bytes = 0;
+        let new_ahead: HashSet<Id> =
+            objects.iter().filter(|object| self.large.is_new(object)).map(NewObject::id).collect();
         let snapshot = self.repo.snapshot()?;
         let known = snapshot.known(&objects)?;
         let mut seen = HashSet::new();
@@ -382,7 +387,7 @@ impl<'a> Intake<'a> {
         let dry_seen = &mut self.dry_seen;
         let is_dry = self.is_dry;
         objects.retain(|object| {
-            let is_new = !known[place]
+            let is_new = (!known[place] || new_ahead.contains(&object.id()))
                 && seen.insert(object.id())
                 && (!is_dry || dry_seen.insert(object.id()));
             place += 1;

@@ -21,6 +21,7 @@ use crate::id::Id;
 use crate::object::{self, Event, Object, Run, Session};
 use crate::ops::import::intake::Intake;
 use crate::ops::import::land::Plan;
+use crate::ops::import::large::Large;
 use crate::ops::import::names::{BRANCH_STEM, clean, free_sid, is_branch_name};
 use crate::ops::import::report::Strange;
 use crate::ops::import::{ImportChange, ImportNote, Imported, Importer};
@@ -56,7 +57,8 @@ impl Importer<'_> {
             return Ok(());
         }
         let stem = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut intake = Intake::new(self.repo, self.options.dry_run, stem);
+        let large = Large::default();
+        let mut intake = Intake::new(self.repo, self.options.dry_run, stem, &large);
         intake.dry_seen = std::mem::take(&mut self.dry_seen);
         let contents = match folder.read(&mut intake) {
             Ok(contents) => contents,

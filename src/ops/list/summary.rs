@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{Entry, Session};
 use crate::repo::read_session;
-use crate::session::{Message, restored_entry};
+use crate::session::{MESSAGE_LABELS, Message, restored_entry};
 use crate::store::Snapshot;
 
 const MAGIC: &[u8; 8] = b"SAPWSUM2";
@@ -24,6 +24,9 @@ const WORDS_CHARACTERS_MAX: usize = 80;
 /// Every so many entries of a path its summary is remembered, so that a fork of a long path does
 /// not read all of it again.
 const MILESTONE: u64 = 1024;
+
+/// How many messages are looked at for the first words, where not all are read.
+const BRIEF_MESSAGES_MAX: usize = 16;
 
 /// What a path says in short.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,6 +121,25 @@ impl Summaries {
             }
         }
         Ok(base)
+    }
+
+    /// Sums up the path to an entry by the types of its entries, without what they cost.
+    pub(super) fn brief(&self, snapshot: &dyn Snapshot, end: &Id) -> Result<Summary> {
+        if let Some(known) = self.paths.get(end) {
+            return Ok(Summary { cost: None, ..known.summary.clone() });
+        }
+        let time = snapshot.topology(end)?.ok_or(Error::ObjectMissing { id: *end })?.time;
+        let mut path = snapshot.labels(end, usize::MAX)?;
+        path.retain(|(_, label)| MESSAGE_LABELS.contains(&&**label));
+        let mut summary = Summary { time, messages: path.len() as u64, ..Summary::default() };
+        for (id, _) in path.iter().rev().take(BRIEF_MESSAGES_MAX) {
+            let stored = snapshot.get(id)?.ok_or(Error::ObjectMissing { id: *id })?;
+            if Step::read(&stored.content)?.is_from_user {
+                summary.words = words(snapshot, id)?;
+                break;
+            }
+        }
+        Ok(summary)
     }
 
     /// Forgets what no session needs any more.

@@ -365,7 +365,7 @@ mod tests {
     const SALT: Salt = [7; 32];
 
     fn example() -> (Vec<u8>, Head) {
-        let content = b"hello".to_vec();
+        let content = std::sync::Arc::new(b"hello".to_vec());
         let id = Id::of(Kind::Blob, &content);
         let objects = [NewObject { id, kind: Kind::Blob, content, links: vec![] }];
         let moves = [RefMove {

@@ -274,9 +274,9 @@ impl Work<'_> {
 
     /// Shows the sessions, and what to try with them.
     fn show_next(&self, seen: &Seen, context: &mut Context) -> Result<(), Failure> {
-        let shown: Vec<&String> = seen.sessions.iter().take(SESSIONS_SHOWN_MAX).collect();
+        let shown = &seen.sessions[..seen.sessions.len().min(SESSIONS_SHOWN_MAX)];
         context.output.item("")?;
-        super::sessions::show_tree(context, self.opened, &|info| shown.contains(&&info.meta.sid))?;
+        super::sessions::show_tree(context, self.opened, shown)?;
         if let Some(more) = seen.sessions.len().checked_sub(SESSIONS_SHOWN_MAX + 1) {
             context.output.item(format_args!("  … and {}", plural(more as u64 + 1, "more")))?;
         }

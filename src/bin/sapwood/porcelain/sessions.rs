@@ -71,6 +71,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let options = ListOptions {
         cwd: args.cwd.as_deref().map(open::directory).transpose()?,
         status: args.status,
+        ..ListOptions::default()
     };
     let snapshot = opened.repo.snapshot()?;
     let mut summaries = opened.summaries();
@@ -83,7 +84,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         Err(Error::RevisionUnknown { .. }) => None,
         current => current?,
     };
-    let view = View { current, now: open::now(), sids: ops::session_ids(&*snapshot)? };
+    let sids = ops::session_ids(&*snapshot)?;
+    let view = View { current, now: open::now(), sids, has_costs: true };
     match (args.tree, context.output.json) {
         (true, true) => return nested(context, &*snapshot, &sessions),
         (true, false) => return tree(context, &view, &sessions),
@@ -105,6 +107,8 @@ struct View {
     now: i64,
     /// The ids of all sessions, sorted.
     sids: Vec<String>,
+    /// Whether it is known what the sessions cost.
+    has_costs: bool,
 }
 
 impl View {
@@ -164,8 +168,11 @@ fn line(context: &Context, view: &View, info: &SessionInfo, lead: &str, width: u
     let age = age(view.now, info.updated);
     let branch = shown::clipped(info.branch.as_deref().unwrap_or("-"), 10);
     let branch = shown::padded(&branch, 10);
-    let cost = info.summary.cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
-    let facts = format!(" {age:>4} {branch} {:>6} {cost:>8}", info.summary.messages);
+    let mut facts = format!(" {age:>4} {branch} {:>6}", info.summary.messages);
+    if view.has_costs {
+        let cost = info.summary.cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
+        facts += &format!(" {cost:>8}");
+    }
     let name = match (&info.meta.name, info.summary.words.as_str()) {
         (Some(name), "") => name.clone(),
         (Some(name), words) => format!("{name}: {words}"),
@@ -195,15 +202,17 @@ fn age(now: i64, then: i64) -> String {
 pub(super) fn show_tree(
     context: &mut Context,
     opened: &Opened,
-    is_wanted: &dyn Fn(&SessionInfo) -> bool,
+    sessions: &[String],
 ) -> Result<Answer, Failure> {
     let snapshot = opened.repo.snapshot()?;
     let mut summaries = opened.summaries();
-    let all = ops::list_sessions(&*snapshot, &ListOptions::default(), &mut summaries)?;
-    let wanted: Vec<SessionInfo> = all.into_iter().filter(|info| is_wanted(info)).collect();
+    let sessions = Some(sessions.to_vec());
+    let options = ListOptions { sessions, is_brief: true, ..ListOptions::default() };
+    let listed = ops::list_sessions(&*snapshot, &options, &mut summaries)?;
     let current = opened.place.session_id(&*snapshot)?;
-    let view = View { current, now: open::now(), sids: ops::session_ids(&*snapshot)? };
-    tree(context, &view, &wanted)
+    let sids = ops::session_ids(&*snapshot)?;
+    let view = View { current, now: open::now(), sids, has_costs: false };
+    tree(context, &view, &listed)
 }
 
 fn tree(context: &mut Context, view: &View, sessions: &[SessionInfo]) -> Result<Answer, Failure> {

@@ -51,7 +51,7 @@ fn entry(label: &str, time: i64, parents: &[Id], depth: u64, body: &str) -> Made
     Made {
         id: encoded.id,
         kind: Kind::Entry,
-        content: encoded.content,
+        content: encoded.content.to_vec(),
         topology: Topology {
             kind: Kind::Entry,
             label: Arc::from(label),

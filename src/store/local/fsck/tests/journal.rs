@@ -108,9 +108,9 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "an object that is not of its kind",
         damage: |world| {
-            let content = b"no entry".to_vec();
+            let content = b"no entry".to_vec().into();
             let (kind, links) = (Kind::Entry, vec![]);
-            let id = Id::of(kind, &content);
+            let id = Id::of(kind, b"no entry");
             let object = NewObject { id, kind, content, links };
             world.force(&[object], &[]);
         },
