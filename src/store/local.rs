@@ -21,6 +21,8 @@ mod commit;
 mod copies;
 mod durable;
 mod fsck;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod graph;
 mod group;
 mod housekeeper;

@@ -4,7 +4,6 @@
 #![allow(unreachable_pub, reason = "nobody imports a test binary")]
 
 mod cli;
-mod crash;
 mod damage;
 mod depth;
 mod errors;
@@ -22,6 +21,7 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod torture;
 mod tour;
 mod verbs;
 mod walks;

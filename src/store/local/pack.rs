@@ -37,6 +37,8 @@ use crate::store::Stored;
 use block::Block;
 
 pub(crate) use block::Span;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use block::fuzz_block;
 
 pub(crate) use topology::{Depth, PathEnd};
 pub(crate) use verify::salvage;
