@@ -2,7 +2,7 @@
 //!
 //! A block of which all is wanted is copied as it is. A crash leaves packs that no manifest names.
 //!
-//! Not here: why an object is not wanted. [`LocalStore::drop_objects`] does not ask whether anything
+//! Not here: why an object is not wanted. [`LocalStore::drop_objects`] asks nobody if something
 //! still leads to it.
 
 use std::collections::HashSet;
