@@ -214,9 +214,9 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
         ("import", vec![import(3 + number % 3), fresh(import(5 + number % 3)), pack_refs()]),
         (
             "verbs",
-            vec![speak("one"), speak("two"), label("here"), branch_off("idea"), speak("three")]
+            vec![speak("one"), speak("two"), label("here"), undo(), branch_off("idea")]
                 .into_iter()
-                .chain([pack_refs(), undo(), fresh(remove_session()), undo(), maintain()])
+                .chain([pack_refs(), speak("three"), fresh(remove_session()), undo(), maintain()])
                 .collect(),
         ),
     ];
