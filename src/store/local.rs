@@ -26,6 +26,7 @@ mod group;
 mod housekeeper;
 mod index;
 mod init;
+mod inventory;
 mod layout;
 mod likeness;
 mod lock;

@@ -13,7 +13,7 @@
 
 mod containers;
 mod files;
-mod inventory;
+mod full;
 mod journal;
 mod refs;
 #[cfg(test)]
@@ -28,10 +28,10 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{self, NewObject};
 use crate::store::local::durable::{DurableMark, Position};
-use crate::store::local::init::check_format;
+use crate::store::local::init::{check_format, is_remains};
+use crate::store::local::inventory::Inventory;
 use crate::store::local::layout::Layout;
 use crate::store::local::manifest::Manifest;
-use inventory::Inventory;
 
 /// How often a store that changes is checked before its changes are reported as such.
 const ATTEMPTS_MAX: usize = 5;
@@ -49,6 +49,9 @@ pub struct FsckOptions<'a> {
     /// Whether only what is needed to follow links is read: no blob is hashed, no file checked as a
     /// whole.
     pub connectivity_only: bool,
+    /// Whether everything is looked at that there is: also what no part of the store names, and
+    /// what can be done without. Each object that links a missing one is named.
+    pub full: bool,
     /// Is told how far the check is. It begins at zero again where the store has changed.
     pub progress: Option<Progress<'a>>,
 }
@@ -113,6 +116,7 @@ impl fmt::Debug for FsckOptions<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("FsckOptions")
             .field("connectivity_only", &self.connectivity_only)
+            .field("full", &self.full)
             .finish_non_exhaustive()
     }
 }
@@ -213,6 +217,10 @@ impl<'a> Check<'a> {
             Err(error @ Error::Corrupt { .. }) => {
                 self.fault(Severity::Error, "format-damaged", None, error);
             }
+            Err(Error::NotAStore { .. }) if is_remains(&*self.disk, &self.layout) => {
+                let path = self.layout.format();
+                self.odd(Severity::Error, "file-missing", &path, "it is missing");
+            }
             checked => checked?,
         }
         self.disk.list(&root).map_err(Error::io("list", &root))?;
@@ -237,10 +245,16 @@ impl<'a> Check<'a> {
         };
         self.loose();
         self.ref_targets(&truth);
-        self.missing(&journal);
+        self.missing(&journal, &truth);
         self.depths(&packs);
         self.journal_depths(&journal);
         self.stray_files(named.as_ref(), &truth);
+        self.unfinished_repair();
+        if self.options.full {
+            self.durable_mark();
+            self.spare();
+            self.unreferenced();
+        }
         self.tell_progress();
         let generation = named.map(|manifest| manifest.generation);
         let now = Manifest::read(&*self.disk, &self.layout.current());

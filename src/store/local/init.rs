@@ -66,6 +66,12 @@ pub(super) fn refuse_remains(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     }
 }
 
+/// Says whether a directory without `format` was a store.
+pub(super) fn is_remains(disk: &dyn Disk, layout: &Layout) -> bool {
+    disk.len(&layout.current()).is_ok() && disk.list(&layout.journal_dir()).is_ok()
+        || refuse_remains(disk, layout).is_err()
+}
+
 /// Refuses a store of a version that this program does not know.
 pub(super) fn check_format(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     let path = layout.format();

@@ -32,6 +32,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let progress = Progress::new("Checking objects", context.output.is_quiet());
     let options = FsckOptions {
         connectivity_only: args.connectivity_only,
+        full: false,
         progress: Some(&|done, total| progress.tell(done, total)),
     };
     let report = local::fsck(open::disk(), &path, &options)?;
