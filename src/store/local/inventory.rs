@@ -266,9 +266,8 @@ impl Inventory {
 
     /// Follows first parents from an object, itself included, as far as they are known.
     pub(crate) fn path(&self, id: &Id) -> impl Iterator<Item = u32> {
-        let first = |number: &u32| {
-            Some(self.rows[*number as usize].first).filter(|first| *first != NONE)
-        };
+        let first =
+            |number: &u32| Some(self.rows[*number as usize].first).filter(|first| *first != NONE);
         // A circle can't be hashed; supposed parents could lie.
         std::iter::successors(self.number_of(id), first).take(self.rows.len())
     }
@@ -365,7 +364,9 @@ mod tests {
     #[test]
     fn what_leads_to_something_lost_is_open_however_far_it_is() {
         let mut inventory = Inventory::default();
-        for (byte, links) in [(1, vec![]), (2, vec![1, 9]), (3, vec![2]), (4, vec![1]), (5, vec![3])] {
+        for (byte, links) in
+            [(1, vec![]), (2, vec![1, 9]), (3, vec![2]), (4, vec![1]), (5, vec![3])]
+        {
             inventory.hold(&id(byte), Some(Kind::Entry));
             let links: Vec<Id> = links.into_iter().map(id).collect();
             inventory.describe(&id(byte), &links, links.first());

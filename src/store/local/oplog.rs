@@ -120,9 +120,8 @@ pub(crate) struct FoundOperation {
     pub(crate) is_sound: bool,
 }
 
-/// Reads what is left of a log, oldest first, and gives how many operations it had, as far as it
-/// says so.
-pub(crate) fn salvage(disk: &dyn Disk, path: &Path) -> Result<(Vec<FoundOperation>, u64)> {
+/// Reads what is left of a log, oldest first.
+pub(crate) fn salvage(disk: &dyn Disk, path: &Path) -> Result<Vec<FoundOperation>> {
     let remains = Remains::open(disk, path, MAGIC, VERSION)?;
     let payload = remains.payload();
     let word = |place: u64| {
@@ -131,17 +130,12 @@ pub(crate) fn salvage(disk: &dyn Disk, path: &Path) -> Result<(Vec<FoundOperatio
     };
     // The first record begins behind the table, so each of the two words tells the number.
     let by_count = word(0).filter(|count| *count <= payload.len() as u64 / WORD_BYTES);
-    let by_begin = word(1).map(|begin| (begin / WORD_BYTES).saturating_sub(1));
+    let by_begin = word(1).filter(|begin| *begin <= payload.len() as u64);
+    let by_begin = by_begin.map(|begin| (begin / WORD_BYTES).saturating_sub(1));
     let sound = remains.is_sound(0..WORD_BYTES as usize);
     let candidates = if sound { [by_count, None] } else { [by_begin, by_count] };
-    let mut best = (Vec::new(), 0);
-    for count in candidates.into_iter().flatten() {
-        let found = records(&remains, count, &word);
-        if found.len() > best.0.len() || best.1 == 0 {
-            best = (found, count);
-        }
-    }
-    Ok(best)
+    let found = candidates.into_iter().flatten().map(|count| records(&remains, count, &word));
+    Ok(found.max_by_key(Vec::len).unwrap_or_default())
 }
 
 /// Reads the records of a log of so many, each where the table says, or behind the one before it.

@@ -144,9 +144,8 @@ pub(crate) fn salvage(disk: &dyn Disk, path: &Path) -> Result<Vec<FoundRef>> {
         start = part.end;
         let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n'));
         let fields = text.and_then(|text| text.split_once('\t'));
-        let parsed = fields.and_then(|(name, value)| {
-            Some((RefName::new(name).ok()?, parse_value(value)?))
-        });
+        let parsed =
+            fields.and_then(|(name, value)| Some((RefName::new(name).ok()?, parse_value(value)?)));
         if let Some((name, value)) = parsed {
             found.push(FoundRef { name, value, is_sound: remains.is_sound(part) });
         }

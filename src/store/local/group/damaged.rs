@@ -24,7 +24,8 @@ pub(crate) fn rows_of_damaged(group: &[u8]) -> Vec<ObjectRow> {
     let likely = std::iter::once(said as usize).chain(1..=rows.len().min(TRIES_MAX));
     for count in likely.filter(|count| (1..=rows.len()).contains(count)) {
         let contents: u64 = rows[..count].iter().map(|row| u64::from(row.bytes)).sum();
-        let ends = (0..ALIGNMENT).filter_map(|pad| (group.len() as u64).checked_sub(contents + pad));
+        let ends =
+            (0..ALIGNMENT).filter_map(|pad| (group.len() as u64).checked_sub(contents + pad));
         for start in std::iter::once(u64::from(head)).chain(ends) {
             let found = rows_from(group, &rows[..count], start);
             if !found.is_empty() {

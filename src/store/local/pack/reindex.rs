@@ -30,11 +30,8 @@ pub(crate) fn reindex(disk: &Arc<dyn Disk>, dir: &Path, id: &Id) -> Result<PackI
         let mut start = 0;
         while let Some(span) = Span::at(&raw, start) {
             start = span.content.end;
-            let place = Position {
-                block: blocks.len() as u32,
-                kind: span.kind,
-                offset: span.start as u32,
-            };
+            let place =
+                Position { block: blocks.len() as u32, kind: span.kind, offset: span.start as u32 };
             rows.push((span.id(&raw), place));
         }
         blocks.push(block.header.place(offset));
@@ -50,10 +47,5 @@ pub(crate) fn reindex(disk: &Arc<dyn Disk>, dir: &Path, id: &Id) -> Result<PackI
     let places = rows.iter().map(|(id, place)| (id, *place));
     write_index(&mut writer, id, pack.len() as u64, places, &blocks)?;
     let index_bytes = writer.finish_durably(INDEX_MAGIC, INDEX_VERSION, &index_path)?;
-    Ok(PackInfo {
-        id: *id,
-        pack_bytes: pack.len() as u64,
-        index_bytes,
-        objects: rows.len() as u64,
-    })
+    Ok(PackInfo { id: *id, pack_bytes: pack.len() as u64, index_bytes, objects: rows.len() as u64 })
 }

@@ -1,8 +1,8 @@
 //! What is left of a paged file that is damaged.
 //!
 //! Each page has its checksum, so damage to some leaves the others known to be sound. Where the
-//! table or the footer is hit, what is left of them still vouches: the footer's checksum for a table
-//! made anew, or the table for the pages.
+//! table or the footer is hit, what is left of them still vouches: the footer's checksum for a
+//! table made anew, or the table for the pages.
 
 use std::path::Path;
 

@@ -15,9 +15,7 @@ use super::{HEADER_BYTES, MAGIC, VERSION, header, header_checksum};
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::store::local::group::{
-    ALIGNMENT, Head, PREFIX_BYTES, Prefix, Salt, rows_of_damaged,
-};
+use crate::store::local::group::{ALIGNMENT, Head, PREFIX_BYTES, Prefix, Salt, rows_of_damaged};
 use crate::store::local::manifest::Closed;
 use crate::store::local::paged::map_whole;
 use crate::store::{Operation, RefMove};
@@ -47,7 +45,6 @@ pub(crate) struct FoundGroup {
 pub(crate) struct FoundObject {
     pub(crate) id: Id,
     pub(crate) kind: Kind,
-    pub(crate) depth: Option<u32>,
     /// Whether its content is what was written.
     pub(crate) is_whole: bool,
     start: u64,
@@ -222,8 +219,8 @@ impl Walk<'_> {
             let start = offset + row.start;
             let content = self.bytes.get(start as usize..(start + u64::from(row.bytes)) as usize);
             let right = content.is_some_and(|content| Id::of(row.kind, content) == row.id);
-            let (id, kind, depth) = (row.id, row.kind, row.depth);
-            FoundObject { id, kind, depth, is_whole: right, start, bytes: row.bytes }
+            let (id, kind, bytes) = (row.id, row.kind, row.bytes);
+            FoundObject { id, kind, is_whole: right, start, bytes }
         });
         self.groups.push(FoundGroup {
             objects: objects.collect(),
@@ -245,7 +242,6 @@ impl Walk<'_> {
             let objects = rows.map(|row| FoundObject {
                 id: row.id,
                 kind: row.kind,
-                depth: row.depth,
                 is_whole: true,
                 start: from + row.start,
                 bytes: row.bytes,
