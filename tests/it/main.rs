@@ -23,5 +23,6 @@ mod store_laws;
 mod support;
 mod tidy;
 mod tour;
+mod transfer;
 mod verbs;
 mod walks;

@@ -19,7 +19,9 @@ use crate::store::local::durable::Position;
 use crate::store::local::pack::Pack;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
-use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology, Visit};
+use crate::store::{
+    OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Visit,
+};
 use topology::topology_of;
 
 /// What was committed up to some moment.
@@ -184,6 +186,13 @@ impl Snapshot for LocalSnapshot {
             return Ok(Some(stored));
         }
         self.newer()?.map_or(Ok(None), |newer| newer.get(id))
+    }
+
+    fn stream(&self, id: &Id) -> Result<Option<Streamed>> {
+        match self.find_contained(id)? {
+            Some(_) => Ok(None),
+            None => self.inner.loose.stream(id),
+        }
     }
 
     fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>> {
