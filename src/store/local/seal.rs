@@ -193,7 +193,7 @@ impl Inner {
             let mut writer = self.pack_writer(folded?.contains(&true))?;
             for pack in &same {
                 for block in 0..pack.blocks() {
-                    writer.add_block(pack, block)?;
+                    writer.add_block(pack, block, &mut |_| true)?;
                 }
             }
             let merged = self.finish_pack(writer, &state)?;
@@ -320,7 +320,8 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
     named.extend(refs.map(|record| layout.packed_refs(record.number)));
     let logs = manifest.logs.iter();
     named.extend(logs.map(|record| layout.log(record.file.number)));
-    for info in &manifest.packs {
+    let cruft = manifest.cruft.iter().map(|record| &record.pack);
+    for info in manifest.packs.iter().chain(cruft) {
         named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
     }
     named

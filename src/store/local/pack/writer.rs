@@ -39,6 +39,12 @@ pub(crate) struct PackOptions {
     pub(crate) fold: bool,
 }
 
+impl PackOptions {
+    /// How a store is packed that was tidied: fewer blocks, better compressed.
+    pub(crate) const TIDY: PackOptions =
+        PackOptions { level: 12, block_bytes: 1 << 20, fold: true };
+}
+
 impl Default for PackOptions {
     fn default() -> PackOptions {
         PackOptions { level: 3, block_bytes: 64 << 10, fold: false }
@@ -134,16 +140,26 @@ impl PackWriter {
         added
     }
 
-    /// Copies a block of another pack as it is, without decompressing it.
+    /// Copies the wanted rows of a block of another pack, the whole block as it is.
     ///
-    /// Where one of its objects is here already, the others are added one by one; so are all where
-    /// the block is folded and this pack may not be.
-    pub(crate) fn add_block(&mut self, pack: &Pack, block: u32) -> Result<()> {
-        let rows = pack.block_rows(block)?;
+    /// Where one of its objects is not wanted, or is here already, the others are added one by one;
+    /// so are all where the block is folded and this pack may not be.
+    pub(crate) fn add_block(
+        &mut self,
+        pack: &Pack,
+        block: u32,
+        is_wanted: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<()> {
+        let all = pack.block_rows(block)?;
+        let rows: Vec<u32> = all.iter().copied().filter(|row| is_wanted(*row)).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
         let ids = rows.iter().map(|row| pack.id(*row));
         let ids = ids.collect::<Result<Vec<Id>>>()?;
         let found = pack.block(block)?;
-        if ids.iter().any(|id| self.numbers.contains_key(id))
+        if rows.len() < all.len()
+            || ids.iter().any(|id| self.numbers.contains_key(id))
             || found.header.is_folded && !self.fold
         {
             let raw = pack.load(block)?;
