@@ -82,6 +82,13 @@ pub trait Snapshot: Send + Sync {
     /// Gives the kind of each object, where it is in the store.
     fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>>;
 
+    /// Says whether an object may be linked: one that was set aside to be removed may not.
+    ///
+    /// What it leads to is in the store, too.
+    fn holds(&self, id: &Id) -> Result<bool> {
+        Ok(self.kinds(&[*id])?[0].is_some())
+    }
+
     /// Says of each object whether it need not be written again. It may say no of one that is
     /// there, where that is quicker.
     fn known(&self, objects: &[NewObject]) -> Result<Vec<bool>> {

@@ -82,27 +82,19 @@ pub fn read_bundle_head(source: &mut dyn Read, name: &Path) -> Result<BundleHead
     Ok(BundleHead::read(&mut frames)?.0)
 }
 
-/// Lists what a bundle builds on and a store lacks.
-fn lacking<'a>(
-    head: &'a BundleHead,
-    here: &dyn Snapshot,
-) -> Result<Vec<&'a crate::ops::transfer::Prerequisite>> {
-    let ids: Vec<Id> = head.prerequisites.iter().map(|needed| needed.id).collect();
-    let kinds = here.kinds(&ids)?;
-    let found = head.prerequisites.iter().zip(kinds);
-    Ok(found.filter(|(_, kind)| kind.is_none()).map(|(needed, _)| needed).collect())
-}
-
 /// Refuses a bundle that builds on what a store lacks.
 fn check_prerequisites(head: &BundleHead, here: &dyn Snapshot) -> Result<()> {
-    let lacking = lacking(head, here)?;
-    if lacking.is_empty() {
-        return Ok(());
+    let mut lacking = Vec::new();
+    for needed in &head.prerequisites {
+        if !here.holds(&needed.id)? {
+            lacking.push(format!("{} ({})", needed.id.short(12), needed.name));
+        }
     }
-    let names: Vec<String> =
-        lacking.iter().map(|needed| format!("{} ({})", needed.id.short(12), needed.name)).collect();
-    Err(Error::Refused {
-        why: format!("the bundle builds on what is not in this store: {}", names.join(", ")),
-        hint: "fetch or unbundle that first, or have a bundle made without '..'",
-    })
+    match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Refused {
+            why: format!("the bundle builds on what is not in this store: {}", lacking.join(", ")),
+            hint: "fetch or unbundle that first, or have a bundle made without '..'",
+        }),
+    }
 }

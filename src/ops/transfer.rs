@@ -157,7 +157,7 @@ impl Work<'_> {
         let here = self.target.snapshot()?;
         let mut intake = Intake::of(self.target, self.options.dry_run);
         self.missing.add(&parcel.roots());
-        let has = &mut |id: &Id| Ok(here.kinds(&[*id])?[0].is_some());
+        let has = &mut |id: &Id| here.holds(id);
         while let Some(given) = self.missing.next(has)? {
             outcome.objects += 1;
             outcome.bytes += given.bytes();

@@ -190,7 +190,7 @@ struct Taking<'a, 'm, 't> {
 
 impl Sink for Taking<'_, '_, '_> {
     fn object(&mut self, object: NewObject) -> Result<()> {
-        if self.here.kinds(&[object.id()])?[0].is_some() {
+        if self.here.holds(&object.id())? {
             self.shared += 1;
             return Ok(());
         }

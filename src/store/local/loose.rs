@@ -199,7 +199,7 @@ impl Loose {
 
     /// Opens a large object, to be read piece by piece and checked by who reads it.
     pub(crate) fn stream(&self, id: &Id) -> Result<Option<Streamed>> {
-        let Some((path, file)) = self.open(id)? else {
+        let Some((path, file)) = self.open(self.layout.loose(id))? else {
             return Ok(None);
         };
         let opened = begin(file).map_err(|error| unreadable(&path, error))?;

@@ -217,6 +217,14 @@ impl Snapshot for LocalSnapshot {
         self.newer()?.map_or(Ok(None), |newer| newer.get(id))
     }
 
+    fn holds(&self, id: &Id) -> Result<bool> {
+        if self.find_live(id)?.is_some() {
+            return Ok(true);
+        }
+        let newer = self.newer()?;
+        newer.map_or(Ok(false), |newer| Ok(newer.find_live(id)?.is_some()))
+    }
+
     fn stream(&self, id: &Id) -> Result<Option<Streamed>> {
         match self.find_contained(id)? {
             Some(_) => Ok(None),

@@ -281,3 +281,33 @@ fn a_dry_run_reads_everything_and_writes_nothing() {
     assert_eq!((outcome.unwrap().sessions, changes), (1, vec![SessionChange::New]));
     assert!(away.refs().is_empty());
 }
+
+#[test]
+fn the_page_on_the_format_is_right_about_the_frozen_bundle() {
+    let page = crate::format::page::Page::load();
+    let bytes = std::fs::read(fixture()).unwrap();
+    let begin = page.layout("Begin of a bundle");
+    begin.check_literal(&bytes, "magic");
+    assert_eq!((begin.bytes(), begin.number(&bytes, "version")), (16, 1));
+    let (frame, end) = (page.layout("Frame of a bundle"), page.layout("End of a bundle"));
+    let mut chain = blake3::hash(&bytes[..begin.bytes()]);
+    let (mut at, mut frames) = (begin.bytes(), 0);
+    loop {
+        let head = &bytes[at..at + frame.bytes()];
+        let stored = frame.number(head, "stored") as usize;
+        let body = &bytes[at + frame.bytes()..][..stored];
+        let before = frame.before(head, "checksum");
+        chain = blake3::hash(&[chain.as_bytes(), before, body].concat());
+        assert_eq!(frame.get(head, "checksum"), chain.as_bytes());
+        if frame.number(head, "type") == u64::from(craft::END) {
+            assert_eq!(end.bytes(), stored);
+            assert_eq!(end.number(body, "frames"), frames);
+            assert_eq!(end.get(body, "all"), blake3::hash(&bytes[..at]).as_bytes());
+            assert_eq!(bytes.len() - at, 104, "as the page says");
+            assert_eq!(end.number(body, "objects"), verify(&bytes).unwrap().objects);
+            return;
+        }
+        frames += 1;
+        at += frame.bytes() + stored;
+    }
+}
