@@ -253,12 +253,13 @@ impl LargeReader<'_, '_> {
 
 impl Read for LargeReader<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.read == self.piece.len() && self.left > 0 {
-            if let Err(error) = self.refill() {
-                let said = io::Error::other(error.to_string());
-                self.failed = Some(error);
-                return Err(said);
-            }
+        if self.read == self.piece.len()
+            && self.left > 0
+            && let Err(error) = self.refill()
+        {
+            let said = io::Error::other(error.to_string());
+            self.failed = Some(error);
+            return Err(said);
         }
         let count = buffer.len().min(self.piece.len() - self.read);
         buffer[..count].copy_from_slice(&self.piece[self.read..][..count]);

@@ -380,13 +380,13 @@ impl Plan<'_> {
         let mut number = 2;
         loop {
             let rest = format!("{class}/{aside}");
+            let leads = |there: &Id| match class {
+                "heads" => walk::is_ancestor(self.view.snapshot, there, &theirs),
+                _ => Ok(false),
+            };
             match self.view.target(&rest)? {
                 Some(there) if there == theirs => return Ok((aside, false)),
-                Some(there) if class == "heads" => {
-                    if walk::is_ancestor(self.view.snapshot, &there, &theirs)? {
-                        return Ok((aside, true));
-                    }
-                }
+                Some(there) if leads(&there)? => return Ok((aside, true)),
                 None if !self.refs.contains_key(&rest) => return Ok((aside, true)),
                 _ => {}
             }

@@ -82,7 +82,7 @@ fn refs_with_bad_names_or_out_of_place_are_refused() {
         text("x"),
     ];
     for record in bad {
-        let records = [&good[..], &[record.clone()]].concat();
+        let records = [&good[..], std::slice::from_ref(&record)].concat();
         let error = refused(&bundle(&records, &[&entry, &meta]));
         assert!(!error.to_string().is_empty(), "{record:?}");
     }
