@@ -24,5 +24,6 @@ mod store_laws;
 mod support;
 mod tidy;
 mod tour;
+mod transfer;
 mod verbs;
 mod walks;

@@ -119,14 +119,14 @@ impl Survey<'_> {
             true => *needs_graph = true,
             false => whole = false,
         });
-        whole
-            && pack
-                .for_each(&mut |id, kind, content| {
-                    whole &= self.object(id, kind, content);
-                    Ok(ControlFlow::Continue(()))
-                })
-                .is_ok()
-            && whole
+        if !whole {
+            return false;
+        }
+        let read = pack.for_each(&mut |id, kind, content| {
+            whole &= self.object(id, kind, content);
+            Ok(ControlFlow::Continue(()))
+        });
+        read.is_ok() && whole
     }
 
     fn read_damaged(&mut self, id: &Id, info: Option<&PackInfo>) -> Result<PackState> {

@@ -128,7 +128,7 @@ impl Survey<'_> {
             let values = known.get(&item.name);
             let now = values.and_then(|values| values.last().cloned().flatten());
             let fits = item.new.as_ref().is_none_or(|value| self.fits(&item.name, value));
-            if !group.is_sound && !(fits && now == item.old) {
+            if !(group.is_sound || fits && now == item.old) {
                 continue;
             }
             let values = known.entry(item.name.clone()).or_default();

@@ -27,6 +27,9 @@ use super::packs::{FoundPack, PackState};
 /// After how many objects progress is told.
 const PROGRESS_OBJECTS: u64 = 1024;
 
+/// Is shown an object: its id, its kind, its content, and whether it comes from cruft.
+type VisitSalvaged<'v> = dyn FnMut(&Id, Kind, &[u8], bool) -> Result<()> + 'v;
+
 /// Everything there is.
 pub(super) struct Survey<'a> {
     pub(super) disk: Arc<dyn Disk>,
@@ -331,7 +334,7 @@ impl<'a> Survey<'a> {
     /// and of damaged packs, and says of each whether it comes from cruft.
     pub(super) fn salvaged(
         &self,
-        visit: &mut dyn FnMut(&Id, Kind, &[u8], bool) -> Result<()>,
+        visit: &mut VisitSalvaged<'_>,
     ) -> Result<()> {
         let segments = self.segments.iter().filter_map(|segment| segment.remains.as_ref());
         for remains in segments.chain(&self.stray_segments) {
