@@ -332,10 +332,7 @@ impl<'a> Survey<'a> {
 
     /// Visits every object that must be written into a new pack to be kept: those of the journal
     /// and of damaged packs, and says of each whether it comes from cruft.
-    pub(super) fn salvaged(
-        &self,
-        visit: &mut VisitSalvaged<'_>,
-    ) -> Result<()> {
+    pub(super) fn salvaged(&self, visit: &mut VisitSalvaged<'_>) -> Result<()> {
         let segments = self.segments.iter().filter_map(|segment| segment.remains.as_ref());
         for remains in segments.chain(&self.stray_segments) {
             let objects = remains.groups.iter().flat_map(|group| &group.objects);
