@@ -1,8 +1,8 @@
 //! Repairing a store that is damaged.
 //!
-//! First everything is looked at, damaged or not, and every whole object noted ([`survey`]). Then it
-//! is worked out what the refs are to be ([`refs`]). Then what is left is written anew and takes the
-//! place of what is damaged ([`carry_out`]).
+//! First everything is looked at, damaged or not, and every whole object noted ([`survey`]). Then
+//! it is worked out what the refs are to be ([`refs`]). Then what is left is written anew and takes
+//! the place of what is damaged ([`carry_out`]).
 //!
 //! Invariants:
 //! - No file is removed: what is replaced is put aside first, under `damaged/`.
@@ -74,8 +74,8 @@ impl fmt::Debug for RepairOptions<'_> {
 
 /// Repairs the store in `path`, whether it opens or not, and says what was done and lost.
 ///
-/// The writer and the maintenance lock are held all the while. A crash leaves the store as it was or
-/// mended; where damaged files were not put aside yet, the next call does it. A dry run takes no
+/// The writer and the maintenance lock are held all the while. A crash leaves the store as it was
+/// or mended; where damaged files were not put aside yet, the next call does it. A dry run takes no
 /// lock and writes nothing.
 pub fn repair(
     disk: Arc<dyn Disk>,
