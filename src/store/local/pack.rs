@@ -15,6 +15,8 @@
 
 mod block;
 mod fold;
+mod reindex;
+mod salvage;
 mod topology;
 mod verify;
 mod writer;
@@ -40,8 +42,9 @@ pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use block::fuzz_block;
 
+pub(crate) use reindex::reindex;
+pub(crate) use salvage::salvage;
 pub(crate) use topology::{Depth, PathEnd};
-pub(crate) use verify::salvage;
 pub(crate) use writer::{PackOptions, PackWriter};
 
 /// The first bytes of a pack.
