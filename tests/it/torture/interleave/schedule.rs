@@ -12,10 +12,12 @@ use crate::sim::SimDisk;
 /// At which steps of all another process goes on, and which.
 pub(super) type Plan = Vec<(usize, usize)>;
 
+type Run = Box<dyn Fn(&Stepped) -> Result<()> + Send + Sync>;
+
 /// What a process does.
 pub(super) struct Actor {
     pub(super) name: &'static str,
-    pub(super) run: Box<dyn Fn(&Stepped) -> Result<()> + Send + Sync>,
+    pub(super) run: Run,
 }
 
 /// What happened.
