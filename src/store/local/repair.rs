@@ -22,8 +22,6 @@ mod plan;
 mod refs;
 mod report;
 mod survey;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::path::Path;

@@ -1,1 +1,0 @@
-//! Salvage, piece by piece.
