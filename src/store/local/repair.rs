@@ -22,6 +22,8 @@ mod plan;
 mod refs;
 mod report;
 mod survey;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::Path;
