@@ -149,6 +149,17 @@ fn remove_session() -> Step {
     verb("remove", |repo, operation| ops::remove_session(repo, "work", operation).map(drop))
 }
 
+/// Takes in the frozen bundle.
+fn unbundle() -> Step {
+    verb("unbundle", |repo, operation| {
+        let bytes = include_bytes!("../../../fixtures/bundles/v1.bundle");
+        let options = ops::UnbundleOptions::default();
+        let (name, marks) = (std::path::Path::new("v1.bundle"), &mut ops::NoMarks);
+        ops::unbundle(repo, &mut &bytes[..], name, &options, marks, operation, &mut |_| {})?;
+        repo.store().sync()
+    })
+}
+
 /// Imports a file of so many messages, the longest of which becomes a blob.
 fn import(messages: usize) -> Step {
     verb("import", move |repo, operation| {
@@ -212,6 +223,7 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
         ),
         ("unpack", vec![say("main", at(0)), label_ref(), pack_refs(), unpack(), repack()]),
         ("import", vec![import(3 + number % 3), fresh(import(5 + number % 3)), pack_refs()]),
+        ("unbundle", vec![say("main", at(0)), unbundle(), pack_refs(), fresh(unbundle())]),
         (
             "verbs",
             vec![speak("one"), speak("two"), label("here"), undo(), branch_off("idea")]
