@@ -16,11 +16,13 @@
 //!
 //! Not here: what the objects mean.
 
+mod anew;
 mod cache;
 mod commit;
 mod copies;
 mod durable;
 mod fsck;
+mod gc;
 mod graph;
 mod group;
 mod housekeeper;
@@ -69,6 +71,7 @@ use state::{Access, State};
 
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
+pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use rewrite::DropReport;
 
