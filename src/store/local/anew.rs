@@ -10,7 +10,7 @@ use crate::id::{Id, Kind};
 use crate::store::local::Inner;
 use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
-use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
+use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter, Visit};
 use crate::store::local::state::State;
 
 /// A pack gets no more objects than this; then the next begins.
@@ -106,7 +106,7 @@ impl Inner {
         source: &Source<'_>,
         block: u32,
         kinds: Kinds,
-        add: &mut dyn FnMut(&Id, Kind, &[u8]) -> Result<()>,
+        add: &mut Visit<'_, ()>,
     ) -> Result<()> {
         let pack = source.pack;
         let mut raw = None;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Collection;
 use super::bits::Bits;
-use super::mark::{Marker, Place};
+use super::mark::{Marked, Marker, Place};
 use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::anew::{Form, Source};
@@ -48,10 +48,10 @@ impl Collection<'_> {
         marker: &mut Marker<'_>,
         state: &Arc<State>,
     ) -> Result<Kept> {
-        let mut kept: Kept = marker.packs.iter().map(|_| None).collect();
-        for number in marker.live..marker.packs.len() {
-            kept[number] = Some(Bits::below(marker.packs[number].pack.len()));
-        }
+        let none_of = |(number, marked): (usize, &Marked)| {
+            (number >= marker.live).then(|| Bits::below(marked.pack.len()))
+        };
+        let mut kept: Kept = marker.packs.iter().enumerate().map(none_of).collect();
         let small = self.small_loose(marker)?;
         let groups = self.groups(marker, !small.is_empty())?;
         for (place, group) in groups.iter().enumerate() {
