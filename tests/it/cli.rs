@@ -9,6 +9,7 @@ mod branching;
 mod config;
 mod context;
 mod find;
+mod fix;
 mod gc;
 mod history;
 mod loose;
