@@ -36,8 +36,8 @@ pub fn undo_run(
         true => None,
         false => session(&*snapshot, &Target::default())?,
     };
-    let chosen = last(&*snapshot, session.as_deref(), actor, direction)?;
-    let chosen = chosen.ok_or_else(|| nothing(actor, direction))?;
+    let (chosen, first) = last(&*snapshot, session.as_deref(), actor, direction)?;
+    let chosen = chosen.ok_or_else(|| nothing(actor, direction, first))?;
     let mut run = UndoneRun { done: Vec::new(), kept: Vec::new() };
     let mut kept: HashSet<String> = HashSet::new();
     for record in siblings(&*snapshot, &chosen, direction)? {
