@@ -16,6 +16,7 @@
 //!
 //! Not here: what the objects mean.
 
+mod anew;
 mod cache;
 mod commit;
 mod copies;
@@ -23,6 +24,7 @@ mod durable;
 mod fsck;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod gc;
 mod graph;
 mod group;
 mod housekeeper;
@@ -73,6 +75,7 @@ use state::{Access, State};
 
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
+pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use repair::{Action, LostObject, RefRepair, RepairOptions, RepairReport, repair};
 pub use rewrite::DropReport;

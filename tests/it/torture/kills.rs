@@ -24,8 +24,8 @@ const SESSION: &str = "work";
 const WRITERS: usize = 8;
 const READERS: usize = 2;
 /// What the one that maintains does, in turn.
-const MAINTENANCE: [&[&str]; 4] =
-    [&["repack"], &["pack-refs"], &["count-objects"], &["fsck", "--quiet"]];
+const MAINTENANCE: [&[&str]; 5] =
+    [&["gc"], &["gc", "--prune=now"], &["repack"], &["pack-refs"], &["fsck", "--quiet"]];
 
 /// What happened in one round.
 #[derive(Default)]

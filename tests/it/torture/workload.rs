@@ -8,13 +8,15 @@ use std::sync::Arc;
 use sapwood::error::Result;
 use sapwood::object::NewObject;
 use sapwood::ops;
-use sapwood::store::local::LocalStore;
-use sapwood::store::{Durability, Operation, Store};
+use sapwood::store::local::{GcOptions, LocalStore};
+use sapwood::store::{Durability, Expected, Operation, RefUpdate, Store};
 use sapwood::{Repo, session};
 
 use crate::faults::{attachment, commit, large, operation};
 use crate::sim::SimDisk;
-use crate::support::{append, append_with, init, ref_name, update};
+use crate::support::{append, append_with, branch, init, ref_name, update};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 type Run = Box<dyn Fn(&Arc<LocalStore>) -> Result<()> + Send + Sync>;
 
@@ -81,6 +83,22 @@ fn repack() -> Step {
 
 fn unpack() -> Step {
     step("unpack", |store| store.unpack(None).map(drop))
+}
+
+/// Collects garbage: what was set aside before is dropped, or all of it at once.
+fn gc(now_ms: i64, at_once: bool) -> Step {
+    step("gc", move |store| {
+        let prune_ms = if at_once { now_ms } else { now_ms - DAY_MS };
+        store.gc(&GcOptions { prune_ms, ..GcOptions::at(now_ms) }).map(drop)
+    })
+}
+
+/// Takes a branch away: what is on it is garbage, or reached by operations alone.
+fn remove_branch(name: &'static str) -> Step {
+    step("update-ref -d", move |store| {
+        let gone = RefUpdate { name: branch(name), expected: Expected::Any, new: None };
+        commit(&**store, Durability::Full, &[], &[gone])
+    })
 }
 
 /// Commits a large object, an entry that links it, and a ref.
@@ -219,6 +237,15 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
             vec![say("main", at(0)), pack_refs(), put("alone"), say("other", at(1)), seal()]
                 .into_iter()
                 .chain([repack(), fresh(say("main", at(2))), repack(), maintain()])
+                .collect(),
+        ),
+        (
+            "gc",
+            vec![say("main", at(0)), say("gone", at(1)), put("alone"), attach(seed)]
+                .into_iter()
+                .chain([remove_branch("gone"), gc(10 * DAY_MS, false), say("main", at(2))])
+                .chain([fresh(say("gone", at(1))), put("alone"), gc(20 * DAY_MS, false)])
+                .chain([remove_branch("gone"), gc(30 * DAY_MS, true), fresh(say("main", 3))])
                 .collect(),
         ),
         ("unpack", vec![say("main", at(0)), label_ref(), pack_refs(), unpack(), repack()]),

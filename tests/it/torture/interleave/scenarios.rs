@@ -7,13 +7,15 @@ use std::time::Duration;
 use sapwood::error::Result;
 use sapwood::id::Id;
 use sapwood::object::Object;
-use sapwood::store::local::{LocalStore, Options};
+use sapwood::store::local::{GcOptions, LocalStore, Options};
 use sapwood::store::{Durability, RefValue, Snapshot, Store};
 
 use super::schedule::{Actor, Stepped};
 use crate::faults::{attachment, commit, file};
 use crate::sim::SimDisk;
 use crate::support::{ROOT, append, init, open_read_only, options, ref_name, texts, update};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) struct Scenario {
     pub(super) name: &'static str,
@@ -54,6 +56,18 @@ fn repacker() -> Actor {
 
 fn ref_packer() -> Actor {
     actor("pack-refs", |disk| open(disk)?.pack_refs().map(drop))
+}
+
+/// Sets garbage aside, and drops it in a second run.
+fn collector() -> Actor {
+    actor("gc", |disk| {
+        let store = open(disk)?;
+        for day in [10, 20] {
+            let now_ms = day * DAY_MS;
+            store.gc(&GcOptions { prune_ms: now_ms - DAY_MS, ..GcOptions::at(now_ms) })?;
+        }
+        Ok(())
+    })
 }
 
 /// Reads all that is reachable, twice.
@@ -175,6 +189,17 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         scenario("writer and pack-refs", &disk, vec![main(), ref_packer()], check_main),
         scenario("writer and repack", &disk, vec![main(), repacker()], check_main),
         scenario("relinking and repack", &disk, vec![relinker(), repacker()], check_relinked),
+        scenario("writer and gc", &crowd, vec![main(), collector()], check_main),
+        scenario("relinking and gc", &disk, vec![relinker(), collector()], check_relinked),
+        scenario("gc and relinking", &disk, vec![collector(), relinker()], check_relinked),
+        scenario("reader and gc", &crowd, vec![reader(), collector()], check_all_read),
+        scenario("gc and repack", &disk, vec![collector(), repacker()], check_all_read),
+        scenario(
+            "relinking, writer and gc",
+            &disk,
+            vec![relinker(), main(), collector()],
+            check_relinked,
+        ),
         scenario("reader and pack-refs", &crowd, vec![reader(), ref_packer()], check_all_read),
         scenario("reader and repack", &disk, vec![reader(), repacker()], check_all_read),
         scenario(
