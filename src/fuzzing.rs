@@ -4,20 +4,17 @@
 //! the committed corpora and a fixed number of mutations, on any toolchain. Where a decoder
 //! succeeds, what it gave is written again and must come back the same.
 //!
-//! Not here: the configuration file, which the command line reads.
+//! Not here: the configuration file, which the command line reads; bundles.
 
 mod mutate;
 #[cfg(test)]
 mod tests;
-
-use std::path::Path;
 
 use crate::codec::Value;
 use crate::codec::json::{self, Rigour};
 use crate::dialect::{self, Layout, Source, Splitter, memory_tree};
 use crate::id::{Id, Kind, Prefix};
 use crate::object::{NewObject, Object};
-use crate::ops::{Mark, verify_bundle};
 use crate::repo::{Range, Revision};
 use crate::session::Message;
 use crate::store::RefName;
@@ -44,7 +41,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json", run: json },
     Target { name: "revision", run: revision },
     Target { name: "dialect", run: dialect },
-    Target { name: "bundle", run: bundle },
     Target { name: "group", run: local::group },
     Target { name: "operation", run: local::operation },
     Target { name: "operation_log", run: local::operation_log },
@@ -103,16 +99,6 @@ fn revision(data: &[u8]) {
     let _ = RefName::new(text);
     if let Some(at) = time::parse(text) {
         let _ = time::parse(&time::format(at));
-    }
-}
-
-/// A bundle, and the mark that reading one leaves.
-fn bundle(data: &[u8]) {
-    let _ = verify_bundle(&mut &*data, Path::new("fuzzed"), None, &mut |_| {});
-    if let Ok(text) = std::str::from_utf8(data)
-        && let Some(mark) = Mark::parse(text)
-    {
-        assert_eq!(Mark::parse(&mark.to_text()), Some(mark));
     }
 }
 
