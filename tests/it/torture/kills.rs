@@ -30,6 +30,8 @@ const MAINTENANCE: [&[&str]; 5] =
 /// What happened in one round.
 #[derive(Default)]
 struct Round {
+    /// How long a command takes here and now.
+    pace: Duration,
     kills: AtomicUsize,
     /// How often somebody ended before being killed.
     ended: AtomicUsize,
@@ -99,6 +101,11 @@ impl Round {
         killed
     }
 
+    /// As long as a few commands take, or much shorter.
+    fn life(&self, random: &mut Random) -> Duration {
+        self.pace * random.below(1_000) as u32 / 250
+    }
+
     /// Appends to a branch, killed each time, with numbers that are never used twice.
     fn write(&self, store: &Path, branch: usize, random: &mut Random, next: &mut usize) {
         let name = format!("b{branch}");
@@ -107,7 +114,7 @@ impl Round {
         let first = *next;
         let sent = AtomicUsize::new(first);
         let feed = || Some(message(branch, sent.fetch_add(1, Ordering::Relaxed)));
-        let (status, lines) = live_and_die(&mut command(store, &args), life(random), feed);
+        let (status, lines) = live_and_die(&mut command(store, &args), self.life(random), feed);
         self.count(status);
         assert!(status.code().is_none(), "an appender ends when it is killed: {status}");
         *next = sent.into_inner();
@@ -122,7 +129,8 @@ impl Round {
         let before = self.acknowledged.lock().unwrap().get(&branch).map_or(0, Vec::len);
         let name = format!("b{branch}");
         let args = ["log", "-s", SESSION, "--format", "%H", &name];
-        let (status, lines) = live_and_die(&mut command(store, &args), life(random) * 4, || None);
+        let (status, lines) =
+            live_and_die(&mut command(store, &args), self.life(random) * 4, || None);
         if !self.count(status) && before > 0 {
             assert!(status.success(), "{args:?}: {status}");
             assert!(lines.len() >= before, "{} of {before} messages", lines.len());
@@ -132,7 +140,7 @@ impl Round {
 
     fn maintain(&self, store: &Path, random: &mut Random, turn: usize) {
         let args = MAINTENANCE[turn % MAINTENANCE.len()];
-        let (status, _) = live_and_die(&mut command(store, args), life(random) * 6, || None);
+        let (status, _) = live_and_die(&mut command(store, args), self.life(random) * 6, || None);
         if !self.count(status) {
             assert!(status.success(), "{args:?}: {status}");
         }
@@ -154,8 +162,9 @@ impl Round {
             let mut found = Vec::new();
             for id in snapshot.path(&tip, usize::MAX).unwrap() {
                 let body = repo.entry(&id).unwrap().body;
-                let number = body.get("n").and_then(Value::as_i64).unwrap() as usize;
-                found.push((number, id));
+                // The first message of all has no number.
+                let number = body.get("n").and_then(Value::as_i64).unwrap_or(-1);
+                found.push((number as usize, id));
             }
             found.reverse();
             // A branch begins where the session's HEAD was, so others' messages may come first.
@@ -171,13 +180,12 @@ impl Round {
     }
 }
 
-/// As long as a command may take, or much shorter.
-fn life(random: &mut Random) -> Duration {
-    Duration::from_micros(random.below(if cfg!(debug_assertions) { 60_000 } else { 25_000 }))
-}
-
 fn torment(store: &Path, kills: usize, seed: u64) -> Round {
-    let round = Round::default();
+    let begun = Instant::now();
+    let said = command(store, &["append", "-s", SESSION, "-m", "first"]).output().unwrap();
+    assert!(said.status.success());
+    let pace = begun.elapsed();
+    let round = Round { pace, ..Round::default() };
     let is_over = || round.kills.load(Ordering::Relaxed) >= kills;
     let random = |who: usize| Random(seed * 100 + who as u64);
     std::thread::scope(|scope| {
