@@ -16,6 +16,7 @@
 //!
 //! Not here: what the objects mean.
 
+mod backup;
 mod cache;
 mod commit;
 mod copies;
@@ -67,6 +68,7 @@ use mirror::Mirrors;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
+pub use backup::{CopyProgress, CopyReport, restore, verify_backup};
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};

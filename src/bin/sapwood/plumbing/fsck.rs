@@ -52,11 +52,13 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     }
 }
 
-fn is_error(finding: &Finding) -> bool {
+/// Says whether a finding is an error.
+pub(crate) fn is_error(finding: &Finding) -> bool {
     matches!(finding.severity, Severity::Error)
 }
 
-fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
+/// Prints a finding.
+pub(crate) fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
     let severity = finding.severity.name();
     let file = finding.file.as_ref().map(|file| file.display());
     if context.output.json {
