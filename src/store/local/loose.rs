@@ -138,10 +138,8 @@ impl Loose {
 
     /// Makes sure that an object's name is durable, once per handle.
     pub(crate) fn vouch(&self, id: &Id) -> Result<()> {
-        match self.vouched().ids.contains(id) {
-            true => Ok(()),
-            false => self.sync_name(id),
-        }
+        let is_vouched = self.vouched().ids.contains(id);
+        if is_vouched { Ok(()) } else { self.sync_name(id) }
     }
 
     /// Makes an object's name durable. It is remembered if the file is there, and was all the time.
