@@ -152,7 +152,8 @@ fn a_store_is_made_of_a_backup_and_never_in_the_place_of_another() {
 fn writers_go_on_while_a_backup_is_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (home, dir) = (folder.path().join("home"), folder.path().join("backup"));
-    let options = Options { background: true, ..support::options() };
+    let lock_timeout = std::time::Duration::from_secs(60);
+    let options = Options { background: true, lock_timeout, ..support::options() };
     let (store, _) = LocalStore::init(Arc::new(OsDisk), &home, options).unwrap();
     let store = Arc::new(store);
     say(&store, "one");
