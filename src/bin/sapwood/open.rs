@@ -293,7 +293,8 @@ pub(crate) fn actor() -> String {
     found.map_or("unknown".to_owned(), |name| name.replace(char::is_control, " "))
 }
 
-fn options() -> Options {
+/// Gives how stores are opened.
+pub(crate) fn options() -> Options {
     let default = Options::default();
     let timeout_ms = config::text("core.lock-timeout-ms").and_then(|value| value.parse().ok());
     Options {

@@ -170,7 +170,7 @@ pub fn restore(
 
 /// Follows every link of what was restored, before it gets its name.
 fn check_restored(disk: &Arc<dyn Disk>, path: &Path) -> Result<()> {
-    let options = FsckOptions { connectivity_only: true, progress: None };
+    let options = FsckOptions { connectivity_only: true, ..FsckOptions::default() };
     let report = super::fsck(Arc::clone(disk), path, &options)?;
     match report.findings.iter().find(|finding| finding.severity == Severity::Error) {
         Some(finding) => {

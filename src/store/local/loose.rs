@@ -11,6 +11,7 @@
 //! What is set aside as cruft has another name (see `aside`): it is not there any more to writers.
 
 mod aside;
+mod identify;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -212,30 +213,11 @@ impl Loose {
     }
 
     fn verify_at(&self, path: PathBuf, id: &Id) -> Result<Option<(Kind, Vec<u8>)>> {
-        let Some((path, file)) = self.open(path)? else {
-            return Ok(None);
-        };
-        let failed = |error| unreadable(&path, error);
-        let (kind, bytes, mut frame) = begin(&*file).map_err(failed)?;
-        let mut hasher = IdHasher::new(kind, bytes);
-        let (mut content, mut buffer) = (Vec::new(), vec![0; 1 << 17]);
-        let mut copied = 0;
-        loop {
-            let count = frame.read(&mut buffer).map_err(failed)?;
-            copied += count as u64;
-            if count == 0 || copied > bytes {
-                break;
-            }
-            hasher.update(&buffer[..count]);
-            if kind != Kind::Blob {
-                content.extend_from_slice(&buffer[..count]);
-            }
+        match self.identify(&path)? {
+            Some((found, kind, content)) if found == *id => Ok(Some((kind, content))),
+            Some(_) => Err(Error::corrupt(path, None, "its content does not match its name")),
+            None => Ok(None),
         }
-        if copied != bytes || hasher.finish() != *id {
-            let why = "its content does not match its name";
-            return Err(Error::corrupt(path, None, why));
-        }
-        Ok(Some((kind, content)))
     }
 
     /// Gives an object's kind, as its file says.

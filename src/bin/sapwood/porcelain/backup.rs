@@ -7,7 +7,7 @@ use sapwood::store::local::{self, FsckOptions};
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
-use crate::plumbing::fsck::{is_error, print};
+use crate::plumbing::fsck::{answer, print};
 use crate::plumbing::human;
 use crate::progress::Progress;
 
@@ -69,8 +69,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
 fn verify(args: &Args, context: &mut Context) -> Result<Answer, Failure> {
     let progress = Progress::new("Checking", context.output.is_quiet());
     let options = FsckOptions {
-        connectivity_only: false,
         progress: Some(&|done, total| progress.tell(done, total)),
+        ..FsckOptions::default()
     };
     let report = local::verify_backup(open::disk(), &args.directory, &options)?;
     drop(progress);
@@ -83,8 +83,5 @@ fn verify(args: &Args, context: &mut Context) -> Result<Answer, Failure> {
             report.objects, report.refs, report.files
         ));
     }
-    match report.findings.iter().filter(|finding| is_error(finding)).count() {
-        0 => Ok(Answer::Yes),
-        count => Err(Failure::Damaged(count)),
-    }
+    answer(&report.findings)
 }
