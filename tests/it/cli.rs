@@ -9,6 +9,7 @@ mod branching;
 mod config;
 mod context;
 mod find;
+mod fix;
 mod history;
 mod loose;
 mod maintenance;
