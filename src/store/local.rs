@@ -16,12 +16,14 @@
 //!
 //! Not here: what the objects mean.
 
+mod anew;
 mod backup;
 mod cache;
 mod commit;
 mod copies;
 mod durable;
 mod fsck;
+mod gc;
 mod graph;
 mod group;
 mod housekeeper;
@@ -73,6 +75,7 @@ use state::{Access, State};
 pub use backup::{CopyProgress, CopyReport, restore, verify_backup};
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
+pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use repair::{Action, LostObject, RefRepair, RepairOptions, RepairReport, repair};
 pub use rewrite::DropReport;
