@@ -251,7 +251,7 @@ fn torture(rounds: usize, plan: Plan) -> Tally {
 fn a_power_cut_at_any_call_loses_nothing_acknowledged() {
     let plan = match long() {
         true => Plan { random: 6, recovery_step: 3, recovery_random: 3 },
-        false => Plan { random: 1, recovery_step: 61, recovery_random: 0 },
+        false => Plan { random: 1, recovery_step: 97, recovery_random: 0 },
     };
     let tally = torture(if long() { 20 } else { 1 }, plan);
     tell(format_args!("{tally}; nothing acknowledged was lost"));
