@@ -259,7 +259,7 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
                 .collect(),
         ),
     ];
-    list.into_iter().rev().map(|(name, steps)| Workload { name, steps }).collect()
+    list.into_iter().map(|(name, steps)| Workload { name, steps }).collect()
 }
 
 /// Moves a ref by an operation.
