@@ -52,7 +52,7 @@ pub(crate) struct Segment {
     /// The length of the file.
     bytes: u64,
     table: RwLock<Table>,
-    /// What was last read on: who commits reads the newest objects.
+    /// What was last read on or written: who commits reads the newest objects.
     recent: Mutex<Window>,
     /// Whether this handle has written again what it did not see synced.
     vouched: AtomicBool,
@@ -286,6 +286,7 @@ impl Segment {
         };
         let (bytes, head) = group.encode(&place);
         self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
+        self.recent().add(place.offset, &bytes);
         table.add(head);
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! journal's groups. Where a group or the snapshot is damaged, the mirror files are asked too, and
 //! where all of that leads to nothing whole, the log of operations.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -33,6 +33,14 @@ pub(super) struct Refs {
     pub(super) made: Vec<NewObject>,
 }
 
+/// What is said of refs by what nothing vouches for.
+#[derive(Default)]
+struct Hearsay {
+    mirrors: BTreeMap<RefName, RefValue>,
+    /// The refs that there may be.
+    names: BTreeSet<RefName>,
+}
+
 /// A ref that can't stay where it was.
 pub(super) struct MovedRef {
     pub(super) name: RefName,
@@ -54,13 +62,9 @@ impl Survey<'_> {
 
     /// Works out what the refs are to be.
     pub(super) fn refs(&self, time: i64) -> Result<Refs> {
-        let mut mirrors = BTreeMap::new();
-        if !self.knows_all_moves() {
-            let files = Mirrors::new(Arc::clone(&self.disk), self.layout.clone());
-            mirrors.extend(files.list());
-        }
-        let mut known = self.values(&mirrors);
-        self.ask_mirrors(&mirrors, &mut known);
+        let hearsay = self.hearsay();
+        let mut known = self.values(&hearsay);
+        self.ask_mirrors(&hearsay, &mut known);
         let broken = known.iter().filter(|(name, values)| {
             let newest = values.last().cloned().flatten();
             newest.is_some_and(|value| !self.fits(name, &value))
@@ -104,31 +108,29 @@ impl Survey<'_> {
     }
 
     /// Gathers the values that refs took.
-    fn values(&self, mirrors: &BTreeMap<RefName, RefValue>) -> BTreeMap<RefName, Values> {
+    fn values(&self, hearsay: &Hearsay) -> BTreeMap<RefName, Values> {
         let mut known: BTreeMap<RefName, Values> = BTreeMap::new();
         let before = if self.manifest.is_some() { 0 } else { self.sealed_segments() };
         let (sealed, journal) = self.segments.split_at(before);
-        groups(sealed).for_each(|group| self.apply(group, &mut known));
+        groups(sealed).for_each(|group| self.apply(group, hearsay, &mut known));
         if self.snapshot.is_whole {
             known.values_mut().for_each(|values| values.push(None));
         }
         for found in &self.snapshot.refs {
-            // A line that nothing vouches for may have another name than it had.
-            let is_named = mirrors.is_empty() || mirrors.contains_key(&found.name);
-            if found.is_sound || is_named && self.fits(&found.name, &found.value) {
+            if found.is_sound || self.is_likely(hearsay, &found.name, Some(&found.value)) {
                 known.entry(found.name.clone()).or_default().push(Some(found.value.clone()));
             }
         }
-        groups(journal).for_each(|group| self.apply(group, &mut known));
+        groups(journal).for_each(|group| self.apply(group, hearsay, &mut known));
         known
     }
 
-    fn apply(&self, group: &FoundGroup, known: &mut BTreeMap<RefName, Values>) {
+    fn apply(&self, group: &FoundGroup, hearsay: &Hearsay, known: &mut BTreeMap<RefName, Values>) {
         for item in &group.moves {
             let values = known.get(&item.name);
             let now = values.and_then(|values| values.last().cloned().flatten());
-            let fits = item.new.as_ref().is_none_or(|value| self.fits(&item.name, value));
-            if !(group.is_sound || fits && now == item.old) {
+            let is_likely = || self.is_likely(hearsay, &item.name, item.new.as_ref());
+            if !(group.is_sound || now == item.old && is_likely()) {
                 continue;
             }
             let values = known.entry(item.name.clone()).or_default();
@@ -163,19 +165,46 @@ impl Survey<'_> {
         best.1
     }
 
+    /// Gathers which refs there may be, and the mirror files, where moves of refs are lost.
+    fn hearsay(&self) -> Hearsay {
+        let mut hearsay = Hearsay::default();
+        if self.knows_all_moves() {
+            return hearsay;
+        }
+        let files = Mirrors::new(Arc::clone(&self.disk), self.layout.clone());
+        hearsay.mirrors.extend(files.list());
+        hearsay.names.extend(hearsay.mirrors.keys().cloned());
+        // Where there are no mirrors, nothing says which names are right.
+        let all = hearsay.mirrors.is_empty();
+        let packed = self.snapshot.refs.iter().filter(|found| all || found.is_sound);
+        hearsay.names.extend(packed.map(|found| found.name.clone()));
+        let groups = groups(&self.segments).filter(|group| all || group.is_sound);
+        let moved = groups.flat_map(|group| &group.moves).map(|item| item.name.clone());
+        hearsay.names.extend(moved);
+        hearsay
+    }
+
+    /// Says whether what nothing vouches for is likely: a ref of this name, and a value that it may
+    /// have.
+    fn is_likely(&self, hearsay: &Hearsay, name: &RefName, value: Option<&RefValue>) -> bool {
+        hearsay.names.contains(name)
+            && match value {
+                None => true,
+                Some(value @ RefValue::Id(_)) => self.fits(name, value),
+                Some(value @ RefValue::Symbolic(target)) => {
+                    hearsay.names.contains(target) || hearsay.mirrors.get(name) == Some(value)
+                }
+            }
+    }
+
     /// Takes the values of mirror files where they are newer than what is known.
-    fn ask_mirrors(
-        &self,
-        mirrors: &BTreeMap<RefName, RefValue>,
-        known: &mut BTreeMap<RefName, Values>,
-    ) {
-        for (name, value) in mirrors {
+    fn ask_mirrors(&self, hearsay: &Hearsay, known: &mut BTreeMap<RefName, Values>) {
+        for (name, value) in &hearsay.mirrors {
             let is_right = match value {
                 RefValue::Id(_) => self.fits(name, value),
                 // Nothing tells whether it was hit, unless what it names is there.
                 RefValue::Symbolic(target) => {
-                    !known.contains_key(name)
-                        && (known.contains_key(target) || mirrors.contains_key(target))
+                    !known.contains_key(name) && hearsay.names.contains(target)
                 }
             };
             let values = known.entry(name.clone()).or_default();
@@ -221,7 +250,7 @@ impl Survey<'_> {
         values: &[Option<RefValue>],
         logged: &[Option<RefValue>],
     ) -> Option<(RefValue, Vec<u32>)> {
-        let mut passed: Vec<u32> = Vec::new();
+        let (mut passed, mut seen) = (Vec::new(), HashSet::new());
         for value in values.iter().rev().chain(logged.iter().rev()) {
             let id = match value {
                 // Before this, it was another ref of the same name.
@@ -236,10 +265,13 @@ impl Survey<'_> {
                     break;
                 };
                 if self.fits(name, &RefValue::Id(step)) {
-                    passed.retain(|lost| *lost != number);
                     return Some((RefValue::Id(step), passed));
                 }
-                if passed.len() < LISTED_MAX && !passed.contains(&number) {
+                if !seen.insert(number) {
+                    // From here on it was walked before.
+                    break;
+                }
+                if passed.len() < LISTED_MAX {
                     passed.push(number);
                 }
             }
