@@ -15,6 +15,7 @@
 
 mod block;
 mod fold;
+mod numbers;
 mod topology;
 mod verify;
 mod writer;
@@ -328,6 +329,15 @@ impl Pack {
             self.mapping.release();
         }
         Ok(found)
+    }
+
+    /// Gives the memory back that its files take: who has read all of it need not hold it.
+    pub(crate) fn release(&self) {
+        self.mapping.release();
+        self.index.release();
+        if let Some(Some(graph)) = self.stored_graph.get() {
+            graph.release();
+        }
     }
 
     /// Gives the bytes of the pack, which begin as they should.

@@ -195,6 +195,7 @@ impl Inner {
                 for block in 0..pack.blocks() {
                     writer.add_block(pack, block)?;
                 }
+                pack.release();
             }
             let merged = self.finish_pack(writer, &state)?;
             let dropped: HashSet<Id> = same.iter().map(|pack| pack.info().id).collect();

@@ -6,17 +6,17 @@
 //!
 //! Not here: choosing the order, and telling anybody that the pack exists.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, GraphBuilder};
+use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, GraphBuilder, Order};
 use super::super::index::{
     BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
 };
 use super::super::paged::{AsideFile, PagedWriter};
 use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, BlockHeader, Span};
 use super::fold;
+use super::numbers::Numbers;
 use super::{FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
 use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
@@ -59,7 +59,7 @@ pub(crate) struct PackWriter {
     raw_objects: u32,
     frame: Vec<u8>,
     positions: Vec<(Id, Position)>,
-    numbers: HashMap<Id, u32>,
+    numbers: Numbers,
     graph: GraphBuilder,
     blocks: Vec<BlockPlace>,
     id: blake3::Hasher,
@@ -83,7 +83,7 @@ impl PackWriter {
             raw_objects: 0,
             frame: Vec::new(),
             positions: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: Numbers::default(),
             graph: GraphBuilder::default(),
             blocks: Vec::new(),
             id: blake3::Hasher::new(),
@@ -114,7 +114,7 @@ impl PackWriter {
                 limit: PACKED_BYTES_MAX as u64,
             });
         }
-        if self.numbers.contains_key(id) {
+        if self.number(id).is_some() {
             return Ok(());
         }
         let header = id::Header::new(kind, content.len() as u64);
@@ -143,9 +143,7 @@ impl PackWriter {
         let ids = rows.iter().map(|row| pack.id(*row));
         let ids = ids.collect::<Result<Vec<Id>>>()?;
         let found = pack.block(block)?;
-        if ids.iter().any(|id| self.numbers.contains_key(id))
-            || found.header.is_folded && !self.fold
-        {
+        if ids.iter().any(|id| self.number(id).is_some()) || found.header.is_folded && !self.fold {
             let raw = pack.load(block)?;
             for (row, id) in rows.iter().zip(&ids) {
                 let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
@@ -167,7 +165,7 @@ impl PackWriter {
         self.end_block()?;
         for (row, id) in rows.iter().zip(&ids) {
             let said = pack.outline(*row)?;
-            self.graph.add(said.kind, &said.label, said.time, &said.parents)?;
+            self.chart(said.kind, &said.label, said.time, &said.parents)?;
             let position = pack.index.position(*row)?;
             self.place(id, position.kind, position.offset as usize)?;
         }
@@ -213,11 +211,22 @@ impl PackWriter {
             });
         }
         let said = object::outline(span.kind, content)?;
-        self.graph.add(span.kind, &said.label, said.time, &said.parents)?;
+        self.chart(span.kind, &said.label, said.time, &said.parents)?;
         self.place(id, span.kind, span.start)?;
         self.raw_ids.update(id.as_bytes());
         self.raw_objects += 1;
         Ok(())
+    }
+
+    /// Notes an object's place in the history.
+    fn chart(&mut self, kind: Kind, label: &str, time: i64, parents: &[Id]) -> Result<()> {
+        let (numbers, positions) = (&self.numbers, &self.positions);
+        let number_of = |id: &Id| numbers.get(id, |number| &positions[number as usize].0);
+        self.graph.add(kind, label, time, parents, &number_of)
+    }
+
+    fn number(&self, id: &Id) -> Option<u32> {
+        self.numbers.get(id, |number| &self.positions[number as usize].0)
     }
 
     /// Notes where an object will be: in the next block that is put.
@@ -231,8 +240,8 @@ impl PackWriter {
             });
         }
         let position = Position { block: self.blocks.len() as u32, kind, offset: offset as u32 };
+        self.numbers.push(id, |number| &self.positions[number as usize].0);
         self.positions.push((*id, position));
-        self.numbers.insert(*id, number as u32);
         Ok(())
     }
 
@@ -306,14 +315,12 @@ impl PackWriter {
         for (row, number) in (0..).zip(order) {
             rows[*number as usize] = row;
         }
-        let mut row_of = |id: &Id| {
-            let number = self.numbers.get(id);
-            Ok(number.map(|number| rows[*number as usize]))
-        };
-        let payload = self.graph.build(pack_id, order, &mut row_of, depth_of)?;
+        let mut row_of = |id: &Id| Ok(self.number(id).map(|number| rows[number as usize]));
         let near = PackFile::Graph.path(&self.dir, pack_id);
         let mut writer = PagedWriter::create(Arc::clone(&self.disk), &near)?;
-        writer.write(&payload)?;
+        let order = Order { numbers: order, rows: &rows };
+        self.graph
+            .build(pack_id, &order, &mut row_of, depth_of, &mut |bytes| writer.write(bytes))?;
         writer.seal(GRAPH_MAGIC, GRAPH_VERSION)
     }
 }
