@@ -15,7 +15,6 @@
 
 mod block;
 mod fold;
-mod numbers;
 mod topology;
 mod verify;
 mod writer;

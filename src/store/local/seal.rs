@@ -191,9 +191,10 @@ impl Inner {
             }
             let folded: Result<Vec<bool>> = same.iter().map(|pack| pack.may_be_folded()).collect();
             let mut writer = self.pack_writer(folded?.contains(&true))?;
+            writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
             for pack in &same {
                 for block in 0..pack.blocks() {
-                    writer.add_block(pack, block)?;
+                    writer.add_block(pack, block, &mut |_| true)?;
                 }
                 pack.release();
             }
@@ -321,7 +322,8 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
     named.extend(refs.map(|record| layout.packed_refs(record.number)));
     let logs = manifest.logs.iter();
     named.extend(logs.map(|record| layout.log(record.file.number)));
-    for info in &manifest.packs {
+    let cruft = manifest.cruft.iter().map(|record| &record.pack);
+    for info in manifest.packs.iter().chain(cruft) {
         named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
     }
     named

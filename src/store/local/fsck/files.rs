@@ -46,9 +46,9 @@ impl Check<'_> {
         Manifest {
             generation: 0,
             segments: segments.into_iter().map(segment).collect(),
-            packs: Vec::new(),
             refs: numbered(self.layout.refs_dir(), "packed-").pop(),
             logs: logs.into_iter().map(log).collect(),
+            ..Manifest::new(0)
         }
     }
 

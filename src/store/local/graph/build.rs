@@ -46,6 +46,11 @@ pub(crate) struct Order<'a> {
 }
 
 impl GraphBuilder {
+    /// Makes room for so many objects.
+    pub(crate) fn reserve(&mut self, objects: usize) {
+        self.records.reserve_exact(objects);
+    }
+
     /// Adds an object. `number_of` says when a parent was added, if it was and that is known: four
     /// bytes are kept of it then, not its id.
     pub(crate) fn add(
@@ -106,7 +111,11 @@ impl GraphBuilder {
         out: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let Order { numbers: order, rows } = *order;
-        let mut links = Links::default();
+        let mut links = Links {
+            first: Vec::with_capacity(order.len()),
+            further: Vec::with_capacity(order.len()),
+            ..Links::default()
+        };
         let mut depths = vec![DEPTH_UNSEEN; order.len()];
         for (depth, record) in depths.iter_mut().zip(order) {
             let record = &self.records[*record as usize];

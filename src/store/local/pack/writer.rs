@@ -16,7 +16,6 @@ use super::super::index::{
 use super::super::paged::{AsideFile, PagedWriter};
 use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, BlockHeader, Span};
 use super::fold;
-use super::numbers::Numbers;
 use super::{FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
 use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
@@ -24,6 +23,7 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{self, Id, Kind};
 use crate::object;
+use crate::slots::Slots;
 
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
@@ -37,6 +37,12 @@ pub(crate) struct PackOptions {
     pub(crate) block_bytes: usize,
     /// Whether links within a block are left out of it.
     pub(crate) fold: bool,
+}
+
+impl PackOptions {
+    /// How a store is packed that was tidied: fewer blocks, better compressed.
+    pub(crate) const TIDY: PackOptions =
+        PackOptions { level: 12, block_bytes: 1 << 20, fold: true };
 }
 
 impl Default for PackOptions {
@@ -59,7 +65,8 @@ pub(crate) struct PackWriter {
     raw_objects: u32,
     frame: Vec<u8>,
     positions: Vec<(Id, Position)>,
-    numbers: Numbers,
+    /// The numbers of objects by their ids.
+    numbers: Slots,
     graph: GraphBuilder,
     blocks: Vec<BlockPlace>,
     id: blake3::Hasher,
@@ -83,7 +90,7 @@ impl PackWriter {
             raw_objects: 0,
             frame: Vec::new(),
             positions: Vec::new(),
-            numbers: Numbers::default(),
+            numbers: Slots::default(),
             graph: GraphBuilder::default(),
             blocks: Vec::new(),
             id: blake3::Hasher::new(),
@@ -96,6 +103,14 @@ impl PackWriter {
         writer.id.update(&header);
         writer.file.write(&header)?;
         Ok(writer)
+    }
+
+    /// Makes room for so many objects at once, where that is known: lists that grow bit by bit
+    /// take more memory.
+    pub(crate) fn reserve(&mut self, objects: usize) {
+        self.positions.reserve_exact(objects);
+        self.numbers.reserve(self.positions.len() + objects);
+        self.graph.reserve(objects);
     }
 
     /// Gives the number of objects up to now.
@@ -134,16 +149,28 @@ impl PackWriter {
         added
     }
 
-    /// Copies a block of another pack as it is, without decompressing it.
+    /// Copies the wanted rows of a block of another pack, the whole block as it is.
     ///
-    /// Where one of its objects is here already, the others are added one by one; so are all where
-    /// the block is folded and this pack may not be.
-    pub(crate) fn add_block(&mut self, pack: &Pack, block: u32) -> Result<()> {
-        let rows = pack.block_rows(block)?;
+    /// Where one of its objects is not wanted, or is here already, the others are added one by one;
+    /// so are all where the block is folded and this pack may not be.
+    pub(crate) fn add_block(
+        &mut self,
+        pack: &Pack,
+        block: u32,
+        is_wanted: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<()> {
+        let all = pack.block_rows(block)?;
+        let rows: Vec<u32> = all.iter().copied().filter(|row| is_wanted(*row)).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
         let ids = rows.iter().map(|row| pack.id(*row));
         let ids = ids.collect::<Result<Vec<Id>>>()?;
         let found = pack.block(block)?;
-        if ids.iter().any(|id| self.number(id).is_some()) || found.header.is_folded && !self.fold {
+        if rows.len() < all.len()
+            || ids.iter().any(|id| self.number(id).is_some())
+            || found.header.is_folded && !self.fold
+        {
             let raw = pack.load(block)?;
             for (row, id) in rows.iter().zip(&ids) {
                 let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
@@ -221,12 +248,12 @@ impl PackWriter {
     /// Notes an object's place in the history.
     fn chart(&mut self, kind: Kind, label: &str, time: i64, parents: &[Id]) -> Result<()> {
         let (numbers, positions) = (&self.numbers, &self.positions);
-        let number_of = |id: &Id| numbers.get(id, |number| &positions[number as usize].0);
+        let number_of = |id: &Id| number_of(numbers, positions, id);
         self.graph.add(kind, label, time, parents, &number_of)
     }
 
     fn number(&self, id: &Id) -> Option<u32> {
-        self.numbers.get(id, |number| &self.positions[number as usize].0)
+        number_of(&self.numbers, &self.positions, id)
     }
 
     /// Notes where an object will be: in the next block that is put.
@@ -240,8 +267,8 @@ impl PackWriter {
             });
         }
         let position = Position { block: self.blocks.len() as u32, kind, offset: offset as u32 };
-        self.numbers.push(id, |number| &self.positions[number as usize].0);
         self.positions.push((*id, position));
+        self.numbers.push(|number| slot_hash(&self.positions[number as usize].0));
         Ok(())
     }
 
@@ -323,6 +350,17 @@ impl PackWriter {
             .build(pack_id, &order, &mut row_of, depth_of, &mut |bytes| writer.write(bytes))?;
         writer.seal(GRAPH_MAGIC, GRAPH_VERSION)
     }
+}
+
+/// Finds the number of an object by its id.
+fn number_of(numbers: &Slots, positions: &[(Id, Position)], id: &Id) -> Option<u32> {
+    numbers.find(slot_hash(id), |number| positions[number as usize].0 == *id)
+}
+
+/// Takes a part of an id, which is a hash; its first bytes are those that indexes go by.
+fn slot_hash(id: &Id) -> u64 {
+    let last = id.as_bytes().last_chunk().expect("an id has 32 bytes");
+    u64::from_be_bytes(*last)
 }
 
 impl std::fmt::Debug for PackWriter {
