@@ -9,6 +9,7 @@ mod branching;
 mod config;
 mod context;
 mod find;
+mod fix;
 mod history;
 mod loose;
 mod maintenance;
@@ -19,6 +20,7 @@ mod reading;
 mod refs;
 mod sessions;
 mod surface;
+mod transfer;
 mod vary;
 
 use std::io::Write;
