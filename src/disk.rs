@@ -75,6 +75,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> io::Result<()>;
 
+    /// Gives when a file was last written, in milliseconds since 1970, where the disk knows it.
+    fn modified(&self, path: &Path) -> io::Result<Option<i64>> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// Gives the two bells that processes wake each other with by a file.
     fn bells(&self, path: &Path) -> (Bell, Bell) {
         let _ = path;
@@ -313,6 +319,11 @@ impl Disk for OsDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
+    }
+
+    fn modified(&self, path: &Path) -> io::Result<Option<i64>> {
+        let since = fs::metadata(path)?.modified()?.duration_since(std::time::UNIX_EPOCH);
+        Ok(Some(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))))
     }
 
     fn network_filesystem(&self, path: &Path) -> Option<String> {

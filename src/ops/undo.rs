@@ -69,9 +69,16 @@ pub fn undo(
     let mut outcome = None;
     repo.commit(Durability::Full, &mut |snapshot| {
         let session = session(snapshot, target)?;
-        let found = last(snapshot, session.as_deref(), actor, direction)?;
+        let (found, first) = last(snapshot, session.as_deref(), actor, direction)?;
         let record = found.ok_or_else(|| Error::Refused {
-            why: format!("there is nothing of {actor}'s to {}", direction.name()),
+            why: match first {
+                Some(2..) => format!(
+                    "there is nothing of {actor}'s to {}: operations before number {} have expired",
+                    direction.name(),
+                    first.unwrap_or_default(),
+                ),
+                _ => format!("there is nothing of {actor}'s to {}", direction.name()),
+            },
             hint: "'sapwood op log' lists the operations",
         })?;
         let owner = owner(&record).map(str::to_owned).or(session);
@@ -140,18 +147,20 @@ fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<
     Ok(None)
 }
 
-/// Finds the operation to undo or redo.
+/// Finds the operation to undo or redo, and the number of the oldest one that was looked at.
 fn last(
     snapshot: &dyn Snapshot,
     session: Option<&str>,
     actor: &str,
     direction: Direction,
-) -> Result<Option<OperationRecord>> {
+) -> Result<(Option<OperationRecord>, Option<u64>)> {
     // The newest undo or redo of an operation decides whether it is in force.
     let mut settled: HashMap<u64, Direction> = HashMap::new();
     let mut wanted = None;
     let mut found = None;
+    let mut first = None;
     snapshot.operations(&mut |record| {
+        first = Some(record.number);
         if session.is_some_and(|session| !concerns(record, session)) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -183,7 +192,7 @@ fn last(
         found = Some(record.clone());
         Ok(ControlFlow::Break(()))
     })?;
-    Ok(found)
+    Ok((found, first))
 }
 
 /// Moving the refs of one operation.

@@ -16,11 +16,13 @@
 //!
 //! Not here: what the objects mean.
 
+mod anew;
 mod cache;
 mod commit;
 mod copies;
 mod durable;
 mod fsck;
+mod gc;
 mod graph;
 mod group;
 mod housekeeper;
@@ -71,6 +73,7 @@ use state::{Access, State};
 
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
+pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use repair::{Action, LostObject, RefRepair, RepairOptions, RepairReport, repair};
 pub use rewrite::DropReport;

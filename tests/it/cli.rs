@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod find;
 mod fix;
+mod gc;
 mod history;
 mod loose;
 mod maintenance;

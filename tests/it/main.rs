@@ -12,6 +12,7 @@ mod faults;
 mod format;
 mod frozen;
 mod fsck;
+mod gc;
 mod golden;
 mod import;
 mod model;

@@ -19,6 +19,7 @@ pub(crate) mod edit;
 pub(crate) mod export;
 pub(crate) mod fetch;
 pub(crate) mod fork;
+pub(crate) mod gc;
 pub(crate) mod grep;
 pub(crate) mod handoff;
 pub(crate) mod help;
