@@ -24,7 +24,8 @@ pub use bell::{Bell, Heard};
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
 pub use source::{
-    SourceFile, Unreadable, find_sources, list_below, look_at_source, open_source, write_export,
+    Looked, SourceFile, Unreadable, find_sources, list_below, look_at_source, open_source,
+    source_text, write_export,
 };
 pub use stream::{Reader, Writer};
 

@@ -6,6 +6,7 @@
 //!
 //! A session that an operation removed comes back from `deleted/`; one that it made goes there.
 
+mod run;
 mod session;
 
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ use crate::session::Change;
 use crate::store::{
     Durability, Operation, OperationRecord, RefName, RefValue, Snapshot, Transaction,
 };
+
+pub use run::{UndoneRun, undo_run};
 
 /// Which way to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,17 +73,7 @@ pub fn undo(
     repo.commit(Durability::Full, &mut |snapshot| {
         let session = session(snapshot, target)?;
         let (found, first) = last(snapshot, session.as_deref(), actor, direction)?;
-        let record = found.ok_or_else(|| Error::Refused {
-            why: match first {
-                Some(2..) => format!(
-                    "there is nothing of {actor}'s to {}: operations before number {} have expired",
-                    direction.name(),
-                    first.unwrap_or_default(),
-                ),
-                _ => format!("there is nothing of {actor}'s to {}", direction.name()),
-            },
-            hint: "'sapwood op log' lists the operations",
-        })?;
+        let record = found.ok_or_else(|| nothing(actor, direction, first))?;
         let owner = owner(&record).map(str::to_owned).or(session);
         let owner = owner.ok_or_else(|| Error::Refused {
             why: format!("operation {} belongs to no session", record.number),
@@ -93,6 +86,18 @@ pub fn undo(
         Ok(transaction)
     })?;
     Ok(outcome.expect("the plan was called"))
+}
+
+/// Says that there is nothing to go back to; the first operation that is kept may be a later one.
+fn nothing(actor: &str, direction: Direction, first: Option<u64>) -> Error {
+    let why = format!("there is nothing of {actor}'s to {}", direction.name());
+    Error::Refused {
+        why: match first {
+            Some(first @ 2..) => format!("{why}: operations before number {first} have expired"),
+            _ => why,
+        },
+        hint: "'sapwood op log' lists the operations",
+    }
 }
 
 /// Finds the session, deleted ones included; `None` if none is named and none is current.

@@ -144,6 +144,16 @@ impl Context {
         self.opened(|| Ok(LocalStore::open(disk(), &self.find()?, options)?))
     }
 
+    /// Opens the store for reading; where none is found, an empty one in memory.
+    pub(crate) fn open_or_empty(&self) -> Result<Opened, Failure> {
+        match self.open() {
+            Err(Failure::Library(Error::NotAStore { .. })) if self.named_store().is_none() => {
+                Ok(Opened::on(Repo::in_memory()))
+            }
+            opened => opened,
+        }
+    }
+
     /// Opens the store for reading and writing.
     pub(crate) fn open_for_writing(&self) -> Result<Opened, Failure> {
         self.remember(self.opened(|| Ok(LocalStore::open(disk(), &self.find()?, options())?))?)

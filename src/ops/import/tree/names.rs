@@ -14,11 +14,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Counts the names.
-    pub(super) fn len(&self) -> usize {
-        self.names.len()
-    }
-
     /// Finds the row of a name.
     pub(super) fn get(&self, name: u64) -> Option<Row> {
         self.place(name).map(|place| self.names.at(place).1)
@@ -61,7 +56,7 @@ mod tests {
             assert_eq!(names.insert(name, row), model.insert(name, row));
             assert_eq!(names.get(name), Some(row));
         }
-        assert_eq!(names.len(), model.len());
+        assert_eq!(names.iter().count(), model.len());
         assert_eq!(names.iter().collect::<HashMap<_, _>>(), model);
         assert!(model.iter().all(|(name, row)| names.get(*name) == Some(*row)));
         assert_eq!(names.get(u64::MAX), None);
