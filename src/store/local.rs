@@ -17,6 +17,7 @@
 //! Not here: what the objects mean.
 
 mod anew;
+mod backup;
 mod cache;
 mod commit;
 mod copies;
@@ -71,6 +72,7 @@ use mirror::Mirrors;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
+pub use backup::{CopyProgress, CopyReport, restore, verify_backup};
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};

@@ -112,6 +112,8 @@ commands! {
     Clone => clone,
     Fetch => fetch,
     Push => push,
+    Backup => backup,
+    Restore => restore,
     New => new,
     Sessions => sessions,
     Session => session,
