@@ -28,7 +28,7 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use crate::codec::Value;
@@ -157,6 +157,12 @@ struct Importer<'a> {
     note: &'a mut dyn FnMut(ImportNote<'_>),
 }
 
+/// What comes from the thread that reads, and what goes back to it.
+struct Feed {
+    source: Receiver<Fed>,
+    spent: Sender<Vec<Value>>,
+}
+
 impl Importer<'_> {
     /// Leaves out the files that are as they were, and puts the others in order.
     fn changed(&mut self, files: Vec<SourceFile>) -> Vec<File> {
@@ -195,20 +201,22 @@ impl Importer<'_> {
         thread::scope(|scope| {
             let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
+            let (spent, given_back) = mpsc::channel();
             scope.spawn(move || {
                 let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
                 let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
-                feed::feed(orders, &sink, ahead);
+                feed::feed(orders, &sink, &given_back, ahead);
             });
             scope.spawn(move || large.write(repo, &handed_on));
-            files.iter().try_for_each(|file| self.file(file, &source, large))
+            let fed = Feed { source, spent };
+            files.iter().try_for_each(|file| self.file(file, &fed, large))
         })
     }
 
     /// Takes in one file.
-    fn file(&mut self, file: &File, source: &Receiver<Fed>, large: &Large) -> Result<()> {
+    fn file(&mut self, file: &File, feed: &Feed, large: &Large) -> Result<()> {
         let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
-        let resumed = match source.recv() {
+        let resumed = match feed.source.recv() {
             Ok(Fed::Begin { resumed }) => resumed,
             Ok(Fed::Failed(error)) => return self.fail(&path, error),
             _ => return Ok(()),
@@ -226,7 +234,7 @@ impl Importer<'_> {
         let read_before = self.outcome.bytes_read;
         let mut refused = None;
         let ending = loop {
-            match source.recv() {
+            match feed.source.recv() {
                 Ok(Fed::Values(values, style)) => {
                     intake.write_as(style);
                     let bytes: usize = values.iter().map(|value| value.bytes).sum();
@@ -237,6 +245,8 @@ impl Importer<'_> {
                     {
                         refused = Some(of_file(error)?);
                     }
+                    // Who does not listen any more has read all there is.
+                    let _ = feed.spent.send(std::mem::take(&mut intake.spent));
                 }
                 Ok(Fed::End(ending)) => break ending,
                 Ok(Fed::Failed(error)) => return self.fail(&path, error),

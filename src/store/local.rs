@@ -278,7 +278,7 @@ impl Store for LocalStore {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
                 self.inner.decline_sync();
-                self.housekeeper.sync_soon();
+                self.housekeeper.sync_soon(self.inner.is_far_behind(target));
             }
         }
         if self.inner.maintenance_due() {

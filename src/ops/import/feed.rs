@@ -2,11 +2,13 @@
 //!
 //! The thread reads, splits, parses, and lifts long strings; what depends on the values before it
 //! is left to the import. Files follow one another without a pause, and only a few stretches wait
-//! at a time, so memory is bounded whatever the length of a file.
+//! at a time, so memory is bounded whatever the length of a file. Values come back when they are
+//! used up, and are dropped where they were made: two threads that use the same piece of the heap
+//! wait for each other.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::codec::Value;
 use crate::codec::json::{self, Rigour, Style};
@@ -87,9 +89,14 @@ pub(super) struct Ending {
 pub(super) type Ahead<'a> = &'a mut dyn FnMut(&[NewObject]);
 
 /// Reads files in order until all are read, or nobody listens.
-pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>, ahead: Ahead<'_>) {
+pub(super) fn feed(
+    orders: Vec<Order>,
+    sink: &SyncSender<Fed>,
+    spent: &Receiver<Vec<Value>>,
+    ahead: Ahead<'_>,
+) {
     for order in orders {
-        let read = Feeder::open(order, ahead).and_then(|feeder| feeder.read(sink));
+        let read = Feeder::open(order, spent, ahead).and_then(|feeder| feeder.read(sink));
         let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
         if !listens {
             return;
@@ -99,6 +106,8 @@ pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>, ahead: Ahead<'_>)
 
 struct Feeder<'a> {
     ahead: Ahead<'a>,
+    /// Values that are used up.
+    spent: &'a Receiver<Vec<Value>>,
     reader: Box<dyn Read + Send>,
     path: PathBuf,
     splitter: Splitter,
@@ -114,7 +123,11 @@ struct Feeder<'a> {
 }
 
 impl Feeder<'_> {
-    fn open(order: Order, ahead: Ahead<'_>) -> Result<Feeder<'_>> {
+    fn open<'a>(
+        order: Order,
+        spent: &'a Receiver<Vec<Value>>,
+        ahead: Ahead<'a>,
+    ) -> Result<Feeder<'a>> {
         let Order { origin, known } = order;
         let (reader, path) = match origin {
             Origin::File(path) => {
@@ -125,6 +138,7 @@ impl Feeder<'_> {
         };
         let mut feeder = Feeder {
             ahead,
+            spent,
             reader,
             path,
             splitter: Splitter::default(),
@@ -223,6 +237,7 @@ impl Feeder<'_> {
             }
         }
         self.buffer.drain(..split.bytes);
+        self.spent.try_iter().for_each(drop);
         let prepared = self.prepare(split.pieces)?;
         let style = self.splitter.style.unwrap_or_default();
         Ok(prepared.is_empty() || sink.send(Fed::Values(prepared, style)).is_ok())

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::codec::Value;
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
 use crate::error::Result;
@@ -37,6 +38,9 @@ pub(super) const STRETCH_VALUES: usize = 4096;
 /// How much is committed together.
 pub(super) const COMMIT_BYTES: usize = 3 << 20;
 
+/// How many values are kept to be given back; a stretch has fewer.
+const SPENT_MAX: usize = 1 << 13;
+
 /// How many oddities of a file are told one by one.
 const ODDITIES_TOLD_MAX: usize = 1000;
 
@@ -62,6 +66,8 @@ pub(super) struct Intake<'a> {
     pub(super) time: i64,
     pub(super) objects: Vec<NewObject>,
     pub(super) objects_bytes: usize,
+    /// The values of entries that were encoded.
+    pub(super) spent: Vec<Value>,
     /// Parents that were not found, by the hashes of their ids.
     pub(super) orphans: BTreeMap<u64, String>,
     /// Parents that were not found in the file so far.
@@ -101,6 +107,7 @@ impl<'a> Intake<'a> {
             time: 0,
             objects: Vec::new(),
             objects_bytes: 0,
+            spent: Vec::new(),
             orphans: BTreeMap::new(),
             absent: HashSet::new(),
             hangs: BTreeMap::new(),
@@ -313,6 +320,9 @@ impl<'a> Intake<'a> {
             self.objects.push(blob);
         }
         let object = entry.encode()?;
+        if self.spent.len() < SPENT_MAX {
+            self.spent.push(entry.body);
+        }
         let id = object.id();
         self.objects_bytes += object.content().len();
         self.objects.push(object);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
+use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::group::NewGroup;
 use crate::store::local::lock::Guard;
@@ -22,7 +23,6 @@ use crate::store::local::mirror::Mirrors;
 use crate::store::local::segment::Tail;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::{self, State};
-use crate::store::local::{Inner, rotate};
 use crate::store::{RefMove, Snapshot, Transaction};
 
 /// What a plan makes of a snapshot.
@@ -186,7 +186,7 @@ impl Inner {
         group: &NewGroup<'_>,
     ) -> Result<Arc<State>> {
         let bytes = group.bytes_max();
-        if !state.open_segment().has_room(bytes) || rotate::is_crowded(state.open_segment()) {
+        if !state.open_segment().has_room(bytes) || self.is_crowded(state.open_segment()) {
             state = self.rotate(&state, bytes)?;
         }
         let segment = state.open_segment();

@@ -115,15 +115,15 @@ impl Inner {
         let mut writer = self.pack_writer(false)?;
         let mut empty = true;
         for segment in sealed {
-            let mut rows: Vec<_> =
-                segment.table().objects.iter().map(|(id, place)| (*id, *place)).collect();
-            rows.sort_unstable_by_key(|(_, place)| place.offset);
-            for (id, place) in rows {
-                if !held_by_any(&state.packs, &id)? {
-                    writer.add(&id, place.kind, &segment.read(&id, &place)?)?;
-                    empty = false;
+            segment.for_each(&mut |id, place, content| {
+                if held_by_any(&state.packs, id)? {
+                    return Ok(());
                 }
-            }
+                empty = false;
+                // The writer hashes it; what is wrong with it is the segment's fault.
+                let added = writer.add(id, place.kind, content);
+                added.or_else(|error| segment.check(id, place, content).and(Err(error)))
+            })?;
         }
         if empty {
             return Ok(None);
@@ -191,10 +191,12 @@ impl Inner {
             }
             let folded: Result<Vec<bool>> = same.iter().map(|pack| pack.may_be_folded()).collect();
             let mut writer = self.pack_writer(folded?.contains(&true))?;
+            writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
             for pack in &same {
                 for block in 0..pack.blocks() {
                     writer.add_block(pack, block, &mut |_| true)?;
                 }
+                pack.release();
             }
             let merged = self.finish_pack(writer, &state)?;
             let dropped: HashSet<Id> = same.iter().map(|pack| pack.info().id).collect();

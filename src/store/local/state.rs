@@ -247,6 +247,7 @@ mod tests {
     use super::*;
     use crate::disk::{DirEntry, DiskFile, Mapping, OpenMode, OsDisk};
     use crate::store::local::group::NewGroup;
+    use crate::store::local::segment::Zeros;
 
     /// How many reads are left until the file gets these bytes.
     type Pending = Arc<Mutex<Option<(usize, Vec<u8>)>>>;
@@ -326,7 +327,7 @@ mod tests {
     fn a_writer_that_goes_on_between_two_looks_is_no_damage() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("segment");
-        Segment::allocate(&OsDisk, &path, 4096).unwrap();
+        Segment::allocate(&OsDisk, &path, 4096, Zeros::Written).unwrap();
         let writer = Segment::begin(&OsDisk, &path, 1).unwrap();
         let group = NewGroup { close: false, ..NewGroup::closing() };
         writer.append(&group, 0).unwrap();
