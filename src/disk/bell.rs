@@ -41,6 +41,12 @@ impl Bell {
         Heard(self.0.as_ref().map_or(0, word::Word::listen))
     }
 
+    /// Tells those who listen that what they wait for is being done and that the bell will ring
+    /// after it. Gives `false` where another has said so and has not rung yet.
+    pub fn claim(&self) -> bool {
+        self.0.as_ref().is_none_or(word::Word::claim)
+    }
+
     /// Waits until the bell has rung since, or for a pause.
     pub fn wait(&self, heard: Heard, pause: Duration) {
         match &self.0 {
@@ -74,8 +80,11 @@ mod word {
     use memmap2::MmapRaw;
     use rustix::thread::futex;
 
-    /// The bit that says that somebody waits; the others count the rings.
+    /// The bit that says that somebody waits, and the one that says that somebody will ring soon.
+    /// The others count the rings.
     const WAITING: u32 = 1;
+    const CLAIMED: u32 = 2;
+    const RING: u32 = 4;
 
     /// A word of a mapped file.
     #[derive(Debug)]
@@ -104,6 +113,10 @@ mod word {
             self.word().fetch_or(WAITING, Ordering::SeqCst) | WAITING
         }
 
+        pub(super) fn claim(&self) -> bool {
+            self.word().fetch_or(CLAIMED, Ordering::SeqCst) & CLAIMED == 0
+        }
+
         pub(super) fn wait(&self, heard: u32, at_most: Duration) {
             let Ok(timeout) = at_most.try_into() else { return };
             // Whatever ends it: the caller looks again.
@@ -112,14 +125,12 @@ mod word {
 
         pub(super) fn ring(&self, count: u32) -> bool {
             let word = self.word();
-            let heard = word.load(Ordering::SeqCst);
-            if heard & WAITING == 0 {
-                return false;
-            }
-            // Where another rings at the same moment, one of the two does.
-            let next = heard.wrapping_add(2) & !WAITING;
-            let _ = word.compare_exchange(heard, next, Ordering::SeqCst, Ordering::SeqCst);
-            futex::wake(word, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0)
+            let rung = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |heard| {
+                let next = heard.wrapping_add(RING) & !(WAITING | CLAIMED);
+                (heard & (WAITING | CLAIMED) != 0).then_some(next)
+            });
+            rung.is_ok_and(|heard| heard & WAITING != 0)
+                && futex::wake(word, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0)
         }
     }
 }
@@ -134,6 +145,9 @@ mod word {
 
     impl Word {
         pub(super) fn listen(&self) -> u32 {
+            match *self {}
+        }
+        pub(super) fn claim(&self) -> bool {
             match *self {}
         }
         pub(super) fn wait(&self, _: u32, _: Duration) {
@@ -177,6 +191,25 @@ mod tests {
             here.wait(heard, Duration::from_secs(60));
         });
         assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_claim_stands_until_the_next_ring() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bells");
+        let (here, _) = OsDisk.bells(&path);
+        let (there, _) = OsDisk.bells(&path);
+        if here.is_silent() {
+            return;
+        }
+        assert!(here.claim());
+        assert!(!there.claim());
+        let heard = there.listen();
+        here.ring_for_all();
+        there.wait(heard, Duration::from_secs(60));
+        assert!(there.claim());
+        assert!(!there.ring_for_one());
+        assert!(here.claim());
     }
 
     /// Touching a hole of a full disk kills the process.

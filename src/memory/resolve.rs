@@ -1,6 +1,7 @@
 //! Walking from a node to the root, and collecting what was learned.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use crate::codec::{Value, json};
 use crate::error::{Error, Result};
@@ -55,7 +56,7 @@ pub fn sentence(key: Option<&str>, value: &Value) -> String {
 pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> {
     let mut reader = Reader { snapshot, nodes: HashMap::new(), newest: HashMap::new() };
     let mut facts = Vec::new();
-    for id in path(snapshot, head)?.into_iter().rev() {
+    for id in reader.read(head)?.into_iter().rev() {
         for fact in reader.node(id)?.facts.clone() {
             let node = reader.origin(id, &fact)?;
             let mut value = fact.value;
@@ -146,6 +147,25 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads the nodes from one back to the root together, and gives their ids, newest first.
+    fn read(&mut self, head: Option<Id>) -> Result<Vec<Id>> {
+        let mut ids = Vec::new();
+        let Some(head) = head else {
+            return Ok(ids);
+        };
+        let nodes = &mut self.nodes;
+        self.snapshot.read_path(&head, &mut |id, stored| {
+            if stored.kind != Kind::Node {
+                let (expected, found) = (Kind::Node.name(), stored.kind.name());
+                return Err(Error::WrongKind { id: *id, expected, found });
+            }
+            nodes.insert(*id, Node::decode(&stored.content)?);
+            ids.push(*id);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(ids)
+    }
+
     fn node(&mut self, id: Id) -> Result<&Node> {
         if !self.nodes.contains_key(&id) {
             self.nodes.insert(id, read_node(self.snapshot, &id)?);

@@ -1,7 +1,5 @@
 //! The tree of sessions: which was forked from which.
 
-use std::collections::BTreeSet;
-
 use crate::error::Result;
 use crate::object::Session;
 use crate::ops::list::forest;
@@ -22,13 +20,14 @@ pub struct SessionNode {
 /// Lists the ids of all sessions.
 pub fn session_ids(snapshot: &dyn Snapshot) -> Result<Vec<String>> {
     let refs = snapshot.references("sessions/")?;
-    let ids: BTreeSet<&str> = refs
+    let mut ids: Vec<String> = refs
         .iter()
         .filter_map(|(name, _)| name.session())
         .filter(|(_, rest)| *rest == "meta")
-        .map(|(session, _)| session)
+        .map(|(session, _)| session.to_owned())
         .collect();
-    Ok(ids.into_iter().map(str::to_owned).collect())
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 /// Reads all sessions and how they hang together, oldest first.

@@ -35,14 +35,44 @@ pub fn append(
     if entries.is_empty() {
         return Ok(Vec::new());
     }
-    let mut ids = Vec::new();
+    // Mostly nobody else writes to the branch: then all is encoded before the lock is taken.
+    let guess = pin.last_end.get();
+    let mut chain = match guess {
+        Some(_) => Chain::new(&mut entries, guess)?,
+        None => Chain::default(),
+    };
     repo.commit(durability, &mut |snapshot| {
         let parent = end(snapshot, pin)?;
-        let mut objects = blobs.clone();
-        ids = chain(&mut entries, parent, &mut objects)?;
-        plan(snapshot, pin, parent, &ids, objects, now_ms)
+        if chain.ids.is_empty() || chain.parent != parent {
+            chain = Chain::new(&mut entries, parent)?;
+        }
+        let objects = blobs.iter().chain(&chain.objects).cloned().collect();
+        plan(snapshot, pin, parent, &chain.ids, objects, now_ms)
     })?;
-    Ok(ids)
+    pin.last_end.set(chain.ids.last().copied());
+    Ok(chain.ids)
+}
+
+/// Entries that hang one on another, encoded.
+#[derive(Default)]
+struct Chain {
+    /// What the first hangs on.
+    parent: Option<Id>,
+    ids: Vec<Id>,
+    objects: Vec<NewObject>,
+}
+
+impl Chain {
+    fn new(entries: &mut [Entry], parent: Option<Id>) -> Result<Chain> {
+        let mut chain = Chain { parent, ..Chain::default() };
+        for entry in entries {
+            entry.parents = chain.ids.last().copied().or(parent).into_iter().collect();
+            let object = entry.encode()?;
+            chain.ids.push(object.id);
+            chain.objects.push(object);
+        }
+        Ok(chain)
+    }
 }
 
 /// Gives where the branch ends, after checking that there is one.
@@ -85,23 +115,6 @@ fn entry(mut body: Value, now_ms: i64, blobs: &mut Vec<NewObject>) -> Result<Ent
 
 fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= LABEL_BYTES_MAX && !text.chars().any(char::is_control)
-}
-
-/// Hangs the entries one on another, and encodes them.
-fn chain(
-    entries: &mut [Entry],
-    mut parent: Option<Id>,
-    objects: &mut Vec<NewObject>,
-) -> Result<Vec<Id>> {
-    let mut ids = Vec::with_capacity(entries.len());
-    for entry in entries {
-        entry.parents = parent.into_iter().collect();
-        let object = entry.encode()?;
-        parent = Some(object.id);
-        ids.push(object.id);
-        objects.push(object);
-    }
-    Ok(ids)
 }
 
 /// Moves the branch and the tip, and closes the run before where the new entries don't extend it.

@@ -1,6 +1,9 @@
 //! Fixing, once, which session and branch a program writes to.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::error::Result;
+use crate::id::Id;
 use crate::object::Session;
 use crate::repo::{Place, Repo, head_branch, named_session};
 use crate::session::{BranchRecord, Change, FIRST_BRANCH, View, random_id};
@@ -15,7 +18,36 @@ pub struct Pin {
     pub(super) head: RefName,
     pub(super) tip: RefName,
     pub(super) events: RefName,
+    pub(super) last_end: LastEnd,
 }
+
+/// Where a pin's last append ended: a guess at where the branch ends, which is no part of the pin.
+#[derive(Debug, Default)]
+pub(super) struct LastEnd(Mutex<Option<Id>>);
+
+impl LastEnd {
+    pub(super) fn get(&self) -> Option<Id> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set(&self, end: Option<Id>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    }
+}
+
+impl Clone for LastEnd {
+    fn clone(&self) -> LastEnd {
+        LastEnd(Mutex::new(self.get()))
+    }
+}
+
+impl PartialEq for LastEnd {
+    fn eq(&self, _: &LastEnd) -> bool {
+        true
+    }
+}
+
+impl Eq for LastEnd {}
 
 impl Pin {
     /// Names a session and a branch of it, which need not exist.
@@ -25,6 +57,7 @@ impl Pin {
             head: RefName::of_session(&session, &format!("heads/{branch}"))?,
             tip: RefName::of_session(&session, "tip")?,
             events: RefName::of_session(&session, "events")?,
+            last_end: LastEnd::default(),
             session,
             branch,
         })

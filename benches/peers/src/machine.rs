@@ -6,6 +6,9 @@ use std::time::UNIX_EPOCH;
 
 use crate::options::{Options, project};
 
+/// What this program was built with.
+const LOCK: &str = include_str!("../Cargo.lock");
+
 /// Names and what they are here; what can't be found out is left out.
 pub type Machine = Vec<(&'static str, String)>;
 
@@ -21,10 +24,11 @@ pub fn describe(options: &Options) -> Machine {
     let facts = [
         ("date", Some(sapwood::time::format(now_ms))),
         ("command", Some(command.trim_end_matches([' ', '-']).to_owned())),
+        ("sizes", Some(if options.quick { "quick" } else { "full" }.to_owned())),
         ("rounds", Some(options.rounds.to_string())),
         ("sapwood", said(Command::new(&options.sapwood).arg("--version"))),
         ("commit", said(git().args(["describe", "--always", "--dirty"]))),
-        ("SQLite", Some(rusqlite::version().to_owned())),
+        ("peers", Some(peers())),
         ("rustc", said(Command::new("rustc").arg("--version"))),
         ("processor", processor()),
         ("memory", memory()),
@@ -33,6 +37,27 @@ pub fn describe(options: &Options) -> Machine {
         ("load before", read("/proc/loadavg").and_then(|text| first_words(&text, 3))),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Names the peers with their versions.
+fn peers() -> String {
+    let mut named = vec![format!("SQLite {}", rusqlite::version())];
+    let (major, minor, patch) = git2::Version::get().libgit2_version();
+    named.push(format!("libgit2 {major}.{minor}.{patch}"));
+    for name in ["redb", "fjall", "heed"] {
+        named.extend(locked(name).map(|version| format!("{name} {version}")));
+    }
+    for tool in ["git", "rg"] {
+        let version = said(Command::new(tool).arg("--version"));
+        named.extend(version.and_then(|text| text.lines().next().map(str::to_owned)));
+    }
+    named.join(", ")
+}
+
+/// Gives the version of a crate that this program was built with.
+fn locked(name: &str) -> Option<&'static str> {
+    let (_, rest) = LOCK.split_once(&format!("name = \"{name}\"\nversion = \""))?;
+    rest.split_once('"').map(|(version, _)| version)
 }
 
 fn git() -> Command {

@@ -1,18 +1,20 @@
-//! Measures sapwood against its peers: SQLite, and the bare system calls.
+//! Measures sapwood against what people would use instead.
 //!
 //! ```text
-//!   cargo run --release --manifest-path benches/peers/Cargo.toml -- [--quick]
+//!   cargo run --release --manifest-path benches/peers/Cargo.toml -- [--quick] [--folder DIR]
 //! ```
 //!
 //! All contestants of a workload run in turn within each round, on one file system, so that what
-//! disturbs one disturbs all; a ratio is the median of the rounds' ratios. What is written: a table
-//! on stdout, and (unless `--quick`) `docs/BENCHMARKS.md` with `docs/benchmarks/peers.json`.
+//! disturbs one disturbs all; a ratio is the median of the rounds' ratios. Each runs in a process
+//! of its own, whose greatest memory stands beside the time. What is written: a table on stdout,
+//! and (unless `--only` is given) `docs/BENCHMARKS.md`, with plots and `peers.json` in
+//! `docs/benchmarks`.
 //!
-//! A new row is a file under `workload/` with one function `run`, named in [`WORKLOADS`].
+//! A new workload is a file under `workload/` with the functions `run`, which compares, and `work`,
+//! which does what is measured in a process of its own. A new peer is a file under `peer/`.
 //!
-//! Not here: benchmarks of parts of sapwood among themselves.
+//! Not here: benchmarks of parts of sapwood among themselves (`benches/layers.rs`).
 
-mod alone;
 mod machine;
 mod measure;
 mod options;
@@ -24,29 +26,16 @@ mod workload;
 use std::error::Error;
 use std::process::ExitCode;
 
-use measure::Section;
 use options::Options;
 
 /// What everything here fails with.
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// A workload: its name for `--only`, and what measures it.
-type Workload = (&'static str, fn(&Options) -> Result<Vec<Section>>);
-
-const WORKLOADS: &[Workload] = &[
-    ("append", workload::append::run),
-    ("crowd", workload::crowd::run),
-    ("walk", workload::walk::run),
-    ("get", workload::get::run),
-    ("open", workload::open::run),
-    ("commands", workload::commands::run),
-];
-
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
-        Some((first, rest)) if first == "peer" => peer::serve(rest),
-        Some((first, rest)) if first == "alone" => alone::run(rest),
+        Some((first, rest)) if first == "serve" => peer::serve(rest),
+        Some((first, rest)) if first == "work" => workload::work(rest),
         _ => measure_all(arguments),
     };
     match outcome {
@@ -62,15 +51,18 @@ fn measure_all(arguments: Vec<String>) -> Result<()> {
     let options = Options::parse(arguments)?;
     let machine = machine::describe(&options);
     let mut sections = Vec::new();
-    for (name, run) in WORKLOADS {
-        if options.wants(name) {
-            eprintln!("measuring {name}");
-            for section in run(&options)? {
-                print!("{}", report::text(&section));
-                sections.push(section);
-            }
+    for workload in workload::ALL {
+        if !options.wants(workload.name) {
+            continue;
+        }
+        eprintln!("measuring {}", workload.name);
+        for mut section in (workload.run)(&options)? {
+            section.demand_median_peer();
+            print!("{}", report::text(&section));
+            sections.push(section);
         }
     }
+    std::fs::remove_dir_all(&options.dir)?;
     if let Some(out) = &options.out {
         report::write(out, &machine, &sections)?;
         eprintln!("written: {}", out.join("BENCHMARKS.md").display());

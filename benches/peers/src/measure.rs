@@ -1,7 +1,7 @@
-//! Numbers: what a round gave, and what to make of several.
-//!
-//! All values are nanoseconds for one item, so less is always better.
+//! Numbers: what a round gave, and what to make of several. Less is always better.
 
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Result;
@@ -13,14 +13,36 @@ pub struct Section {
     pub title: String,
     /// How, in a sentence or two.
     pub about: String,
-    /// What the values are for one of.
-    pub item: &'static str,
+    /// What the values are of.
+    pub unit: Unit,
     /// The contestants.
     pub rows: Vec<Row>,
+    /// Whether the rows after the first are peers, the median of which is a bar.
+    pub is_contest: bool,
+    /// Where it stands in a figure.
+    pub figure: Option<Figure>,
     /// What must hold.
     pub bars: Vec<Bar>,
     /// What else was seen.
     pub notes: Vec<String>,
+}
+
+/// What values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds for one of something.
+    Time(&'static str),
+    /// Bytes.
+    Bytes,
+}
+
+/// A section's place in a figure: which one, and how much there was.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// The figure.
+    pub name: &'static str,
+    /// The size.
+    pub size: f64,
 }
 
 /// One contestant.
@@ -32,20 +54,22 @@ pub struct Row {
     pub rounds: Vec<Round>,
 }
 
-/// What one contestant took in one round, for one item.
-#[derive(Clone, Copy, Debug)]
+/// What one contestant took in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// The median, or the mean where items were not timed one by one.
-    pub middle_ns: f64,
+    /// The median for one item, or the mean where items were not timed one by one.
+    pub middle: f64,
     /// What one in a hundred exceeds, where items were timed one by one.
-    pub p99_ns: Option<f64>,
+    pub p99: Option<f64>,
     /// The mean on the processor, where nothing waits for a disk or another process. Other programs
     /// disturb it much less.
-    pub cpu_ns: Option<f64>,
+    pub cpu: Option<f64>,
+    /// The most memory that its process had, in bytes.
+    pub peak: Option<f64>,
 }
 
 /// Something that must hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bar {
     /// What it says.
     pub text: String,
@@ -53,6 +77,8 @@ pub struct Bar {
     pub found: f64,
     /// The most it may be.
     pub limit: f64,
+    /// The most it should be.
+    pub goal: Option<f64>,
 }
 
 impl Bar {
@@ -60,17 +86,33 @@ impl Bar {
     pub fn holds(&self) -> bool {
         self.found <= self.limit
     }
+
+    /// Says how it stands, and by how much it falls short.
+    pub fn verdict(&self) -> String {
+        match self.goal {
+            _ if !self.holds() => {
+                format!("**does not hold**, {:.2} x too much", self.found / self.limit)
+            }
+            Some(goal) if self.found > goal => {
+                format!("holds; {:.2} x short of the goal", self.found / goal)
+            }
+            Some(_) => "holds, and so does the goal".to_owned(),
+            None => "holds".to_owned(),
+        }
+    }
 }
 
 impl Section {
     /// Begins a section with contestants that have not run yet.
-    pub fn new(title: &str, item: &'static str, names: &[&str]) -> Section {
+    pub fn new(title: impl Into<String>, unit: Unit, names: &[&str]) -> Section {
         let row = |name: &&str| Row { name: (*name).to_owned(), rounds: Vec::new() };
         Section {
-            title: title.to_owned(),
+            title: title.into(),
             about: String::new(),
-            item,
+            unit,
             rows: names.iter().map(row).collect(),
+            is_contest: false,
+            figure: None,
             bars: Vec::new(),
             notes: Vec::new(),
         }
@@ -92,54 +134,78 @@ impl Section {
         Ok(())
     }
 
+    /// Gives the ratios of two contestants, round by round.
+    pub fn ratios(&self, over: usize, under: usize) -> Vec<f64> {
+        let pairs = self.rows[over].rounds.iter().zip(&self.rows[under].rounds);
+        pairs.map(|(over, under)| over.middle / under.middle).collect()
+    }
+
     /// Gives the median of the rounds' ratios of two contestants.
     pub fn ratio(&self, over: usize, under: usize) -> f64 {
-        let pairs = self.rows[over].rounds.iter().zip(&self.rows[under].rounds);
-        median(pairs.map(|(over, under)| over.middle_ns / under.middle_ns).collect())
+        median(self.ratios(over, under))
     }
 
-    /// Finds the fastest of some contestants.
-    pub fn best(&self, among: std::ops::Range<usize>) -> usize {
-        let start = among.start;
-        among
-            .min_by(|one, other| self.rows[*one].median().total_cmp(&self.rows[*other].median()))
-            .unwrap_or(start)
+    /// Finds a contestant by the begin of its name.
+    pub fn row(&self, name: &str) -> Option<usize> {
+        self.rows.iter().position(|row| row.name.starts_with(name))
     }
 
-    /// Demands that the first contestant takes at most `limit` times what another takes.
-    pub fn demand(&mut self, text: &str, peer: usize, limit: f64) {
-        self.bars.push(Bar {
-            text: format!("{text}: sapwood / {}", self.rows[peer].name),
-            found: self.ratio(0, peer),
-            limit,
-        });
+    /// Demands that the first contestant takes at most `limit` times what another takes, and better
+    /// no more than `goal` times.
+    pub fn demand(&mut self, text: &str, peer: &str, limit: f64, goal: Option<f64>) {
+        let Some(peer) = self.row(peer) else { return };
+        let text = format!("{text}: sapwood / {}", self.rows[peer].name);
+        self.bars.push(Bar { text, found: self.ratio(0, peer), limit, goal });
+    }
+
+    /// Demands that a contestant takes no more than `limit` in a unit that is `scale` long.
+    pub fn demand_at_most(
+        &mut self,
+        row: usize,
+        text: &str,
+        scale: f64,
+        limit: f64,
+        goal: Option<f64>,
+    ) {
+        let found = self.rows[row].median() / scale;
+        self.bars.push(Bar { text: text.to_owned(), found, limit, goal });
+    }
+
+    /// Demands that the first contestant takes no more than the median of the others.
+    pub fn demand_median_peer(&mut self) {
+        if !self.is_contest || self.rows.len() < 2 {
+            return;
+        }
+        let ratios = (1..self.rows.len()).map(|peer| self.ratio(0, peer)).collect();
+        let text = "not slower than the median peer: sapwood / median of the others".to_owned();
+        self.bars.push(Bar { text, found: median(ratios), limit: 1.0, goal: None });
     }
 }
 
 impl Row {
     /// Gives the median of the rounds.
     pub fn median(&self) -> f64 {
-        median(self.rounds.iter().map(|round| round.middle_ns).collect())
+        median(self.rounds.iter().map(|round| round.middle).collect())
     }
 
     /// Gives the median of the rounds' 99th percentiles.
     pub fn p99(&self) -> Option<f64> {
-        let values: Option<Vec<f64>> = self.rounds.iter().map(|round| round.p99_ns).collect();
-        values.filter(|values| !values.is_empty()).map(median)
+        self.median_of(|round| round.p99)
     }
 
     /// Gives the median of the rounds' times on the processor.
     pub fn cpu(&self) -> Option<f64> {
-        let values: Option<Vec<f64>> = self.rounds.iter().map(|round| round.cpu_ns).collect();
-        values.filter(|values| !values.is_empty()).map(median)
+        self.median_of(|round| round.cpu)
     }
 
-    /// Gives the least and the greatest of the rounds.
-    pub fn spread(&self) -> (f64, f64) {
-        let values = self.rounds.iter().map(|round| round.middle_ns);
-        values.fold((f64::INFINITY, 0.0), |(least, greatest), value| {
-            (least.min(value), greatest.max(value))
-        })
+    /// Gives the median of the rounds' peaks of memory.
+    pub fn peak(&self) -> Option<f64> {
+        self.median_of(|round| round.peak)
+    }
+
+    fn median_of(&self, pick: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
+        let values: Option<Vec<f64>> = self.rounds.iter().map(pick).collect();
+        values.filter(|values| !values.is_empty()).map(median)
     }
 }
 
@@ -150,30 +216,51 @@ impl Round {
         times.sort_unstable_by(f64::total_cmp);
         let last = times.len().saturating_sub(1);
         let at = |share: f64| times.get((last as f64 * share).round() as usize).copied();
-        Round { middle_ns: at(0.5).unwrap_or(f64::NAN), p99_ns: at(0.99), cpu_ns: None }
+        Round { middle: at(0.5).unwrap_or(f64::NAN), p99: at(0.99), ..Round::default() }
     }
 
     /// Makes a round of items that were timed together.
-    pub fn mean(time: Duration, items: usize) -> Round {
-        Round {
-            middle_ns: time.as_nanos() as f64 / items.max(1) as f64,
-            p99_ns: None,
-            cpu_ns: None,
-        }
+    pub fn mean(time: Duration, items: f64) -> Round {
+        Round { middle: time.as_nanos() as f64 / items, ..Round::default() }
+    }
+
+    /// Makes a round of a value that is no time.
+    pub fn value(middle: f64) -> Round {
+        Round { middle, ..Round::default() }
     }
 
     /// Times work of so many items in this thread, on the clock and on the processor.
     pub fn of_work(items: usize, work: impl FnOnce() -> Result<usize>) -> Result<Round> {
         let begun = thread_cpu_ns();
         let (elapsed, done) = timed(work)?;
-        let cpu_ns = begun.zip(thread_cpu_ns()).map(|(begun, ended)| ended - begun);
+        let cpu = begun.zip(thread_cpu_ns()).map(|(begun, ended)| ended - begun);
         if done != items {
             return Err(format!("{done} of {items} items were there").into());
         }
-        Ok(Round {
-            cpu_ns: cpu_ns.map(|cpu_ns| cpu_ns / items.max(1) as f64),
-            ..Round::mean(elapsed, items)
-        })
+        let items = items.max(1) as f64;
+        Ok(Round { cpu: cpu.map(|cpu| cpu / items), ..Round::mean(elapsed, items) })
+    }
+
+    /// Times the same again and again.
+    pub fn of_many(times: usize, mut work: impl FnMut(usize) -> Result<()>) -> Result<Round> {
+        let found: Result<Vec<Duration>> =
+            (0..times).map(|number| Ok(timed(|| work(number))?.0)).collect();
+        Ok(Round::of(&found?))
+    }
+
+    /// Writes it as a line, with the memory that this process took.
+    pub fn line(&self) -> String {
+        let text = |value: Option<f64>| value.map_or("-".to_owned(), |value| value.to_string());
+        let peak = text(own_peak());
+        format!("round {} {} {} {peak}", self.middle, text(self.p99), text(self.cpu))
+    }
+
+    /// Reads such a line.
+    pub fn parse(line: &str) -> Option<Round> {
+        let mut words = line.strip_prefix("round ")?.split_whitespace();
+        let mut next = || words.next()?.parse().ok();
+        let middle = next()?;
+        Some(Round { middle, p99: next(), cpu: next(), peak: next() })
     }
 }
 
@@ -190,7 +277,44 @@ fn thread_cpu_ns() -> Option<f64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The most memory that a process had which this one started.
+static PEAK_OF_OTHERS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the most memory that a process and those below it had so far.
+pub fn note_peak_of(process: u32) {
+    let bytes = peak(&process.to_string()).unwrap_or(0.0) as u64;
+    PEAK_OF_OTHERS.fetch_max(bytes, Ordering::Relaxed);
+    let children = format!("/proc/{process}/task/{process}/children");
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    children.split_whitespace().filter_map(|child| child.parse().ok()).for_each(note_peak_of);
+}
+
+/// Gives the most memory that this process had, and the largest of those it started.
+fn own_peak() -> Option<f64> {
+    peak("self").map(|bytes| bytes + PEAK_OF_OTHERS.load(Ordering::Relaxed) as f64)
+}
+
+/// Gives the most memory that a process had so far, where the system tells.
+pub fn peak(process: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok().map(|kib: f64| kib * 1024.0)
+}
+
+/// Runs a program to its end and gives the most memory that it had, as far as was seen: it is
+/// looked at again and again, so its time is not to be taken.
+pub fn peak_of(command: &mut Command) -> Result<Option<f64>> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut most: Option<f64> = None;
+    while child.try_wait()?.is_none() {
+        most = peak(&child.id().to_string()).into_iter().chain(most).reduce(f64::max);
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    Ok(most)
+}
+
+/// Gives the value in the middle.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     match values.len() {
         0 => f64::NAN,
@@ -205,22 +329,40 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_round_by_round() {
-        let mut section = Section::new("t", "item", &["a", "b"]);
-        let times = [[1, 10, 100], [2, 30, 200]];
+        let mut section = Section::new("t", Unit::Time("item"), &["a", "b", "c"]);
+        let times = [[1, 10, 100], [2, 30, 200], [10, 100, 1000]];
         section
             .interleave(3, &mut |contestant, round| {
-                Ok(Round::mean(Duration::from_nanos(times[contestant][round]), 1))
+                Ok(Round::mean(Duration::from_nanos(times[contestant][round]), 1.0))
             })
             .unwrap();
         assert_eq!(section.ratio(1, 0), 2.0);
-        assert_eq!(section.best(0..2), 0);
-        assert_eq!(section.rows[1].spread(), (2.0, 200.0));
+        section.is_contest = true;
+        section.demand_median_peer();
+        assert!(section.bars[0].holds());
+        assert_eq!(section.bars[0].found, (0.5 + 0.1) / 2.0);
     }
 
     #[test]
     fn percentiles_are_of_sorted_items() {
         let times: Vec<Duration> = (0..=100).rev().map(Duration::from_nanos).collect();
         let round = Round::of(&times);
-        assert_eq!((round.middle_ns, round.p99_ns), (50.0, Some(99.0)));
+        assert_eq!((round.middle, round.p99), (50.0, Some(99.0)));
+    }
+
+    #[test]
+    fn a_round_is_read_back() {
+        let round = Round { middle: 1.5, p99: None, cpu: Some(2.0), peak: None };
+        let found = Round::parse(&round.line()).unwrap();
+        assert_eq!(Round { peak: None, ..found }, round);
+        assert_eq!(found.peak.is_some(), cfg!(target_os = "linux"));
+    }
+
+    #[test]
+    fn a_bar_says_by_how_much_it_is_missed() {
+        let bar = |found, goal| Bar { text: String::new(), found, limit: 1.0, goal };
+        assert_eq!(bar(1.5, None).verdict(), "**does not hold**, 1.50 x too much");
+        assert_eq!(bar(0.5, Some(0.25)).verdict(), "holds; 2.00 x short of the goal");
+        assert_eq!(bar(0.2, Some(0.25)).verdict(), "holds, and so does the goal");
     }
 }

@@ -5,14 +5,16 @@ use std::process::Command;
 
 use crate::Result;
 
-const USAGE: &str = "usage: peers [--quick] [--rounds N] [--only WORKLOAD]... [--sapwood PATH] \
-                     [--dir DIR] [--out DIR]";
+const USAGE: &str = "usage: peers [--quick] [--folder DIR] [--rounds N] [--only WORKLOAD]... \
+                     [--sapwood PATH] [--dir DIR] [--out DIR]";
 
 /// How to measure.
 #[derive(Debug)]
 pub struct Options {
-    /// Small numbers, to see that it works.
+    /// Small sizes: every row in three minutes.
     pub quick: bool,
+    /// Sessions of the user's own, to import and search.
+    pub folder: Option<PathBuf>,
     /// How often everything is repeated.
     pub rounds: usize,
     /// The command line program to measure.
@@ -28,12 +30,13 @@ impl Options {
     /// Reads the arguments, and builds the program to measure where none is named.
     pub fn parse(arguments: Vec<String>) -> Result<Options> {
         let (mut quick, mut rounds, mut only) = (false, None, Vec::new());
-        let (mut sapwood, mut dir, mut out) = (None, None, None);
+        let (mut folder, mut sapwood, mut dir, mut out) = (None, None, None, None);
         let mut rest = arguments.into_iter();
         while let Some(flag) = rest.next() {
             let mut value = || rest.next().ok_or(USAGE);
             match flag.as_str() {
                 "--quick" => quick = true,
+                "--folder" => folder = Some(PathBuf::from(value()?).canonicalize()?),
                 "--rounds" => rounds = Some(value()?.parse::<usize>()?.max(1)),
                 "--only" => only.push(value()?),
                 "--sapwood" => sapwood = Some(PathBuf::from(value()?)),
@@ -42,10 +45,11 @@ impl Options {
                 _ => return Err(USAGE.into()),
             }
         }
-        let everything = !quick && only.is_empty();
+        let everything = only.is_empty();
         Ok(Options {
             quick,
-            rounds: rounds.unwrap_or(if quick { 3 } else { 7 }),
+            folder,
+            rounds: rounds.unwrap_or(if quick { 3 } else { 5 }),
             sapwood: sapwood.map_or_else(build_sapwood, Ok)?,
             dir: dir.unwrap_or_else(|| PathBuf::from("target/peers")),
             out: out.or_else(|| everything.then(|| project().join("docs"))),

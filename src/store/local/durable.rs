@@ -88,7 +88,7 @@ impl DurableMark {
     /// Takes the turn to sync for all, unless another process has it.
     pub(crate) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
         let taken = self.file.try_lock().map_err(Error::io("lock", &self.path))?;
-        Ok(taken.then_some(Turn(self)))
+        Ok(taken.then(|| Turn(self)))
     }
 }
 

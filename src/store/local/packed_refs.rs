@@ -7,6 +7,8 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
+use memchr::memchr;
+
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::Id;
@@ -103,9 +105,12 @@ impl PackedRefs {
             return Ok(None);
         }
         let bytes = self.file.bytes(at, rest.min(LINE_BYTES_MAX) as usize)?;
-        let line = bytes.iter().position(|byte| *byte == b'\n').map(|end| &bytes[..end]);
-        let line = line.and_then(|line| std::str::from_utf8(line).ok()?.split_once('\t'));
-        line.map(Some).ok_or_else(|| self.damaged(at))
+        let line = memchr(b'\n', bytes).map(|end| &bytes[..end]);
+        let halves = line.and_then(|line| {
+            let (name, value) = line.split_at(memchr(b'\t', line)?);
+            Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(&value[1..]).ok()?))
+        });
+        halves.map(Some).ok_or_else(|| self.damaged(at))
     }
 
     fn value(&self, at: u64, text: &str) -> Result<RefValue> {

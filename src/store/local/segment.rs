@@ -52,7 +52,7 @@ pub(crate) struct Segment {
     /// The length of the file.
     bytes: u64,
     table: RwLock<Table>,
-    /// What was last read on: who commits reads the newest objects.
+    /// What was last read on or written: who commits reads the newest objects.
     recent: Mutex<Window>,
     /// Whether this handle has written again what it did not see synced.
     vouched: AtomicBool,
@@ -109,6 +109,9 @@ pub(crate) enum Tail {
     /// Bytes that are not a group.
     Torn,
 }
+
+/// What is done with each object of a segment.
+pub(crate) type Show<'a> = &'a mut dyn FnMut(&Id, &Location, &[u8]) -> Result<()>;
 
 impl Segment {
     /// Makes a file of zeros, durably, as a segment to be.
@@ -299,6 +302,7 @@ impl Segment {
         };
         let (bytes, head) = group.encode(&place);
         self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
+        self.recent().add(place.offset, &bytes);
         table.add(head);
         Ok(())
     }
@@ -341,10 +345,7 @@ impl Segment {
     }
 
     /// Shows every object in the order in which they were written. The contents are unchecked.
-    pub(crate) fn for_each(
-        &self,
-        show: &mut dyn FnMut(&Id, &Location, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn for_each(&self, show: Show<'_>) -> Result<()> {
         let (mut objects, end) = {
             let table = self.table();
             let objects = table.objects.iter().map(|(id, location)| (*id, *location));

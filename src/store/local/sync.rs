@@ -21,6 +21,8 @@ use crate::store::local::state::{self, State};
 const TURN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much a relaxed commit may leave unsynced before a sync is asked for at once.
 const UNSYNCED_BYTES_MAX: u64 = 2 << 20;
+/// How long to wait for who claimed the turn before asking for it.
+const CLAIM_TIMEOUT: Duration = Duration::from_millis(1);
 /// How soon to look again whether another process is done, and how soon after a while.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
 const LONG_PAUSE: Duration = Duration::from_micros(200);
@@ -58,8 +60,14 @@ impl Inner {
                 let source = std::io::Error::other("the sync of another thread failed");
                 return Err(self.died(self.layout.root(), source));
             }
-            let turn = self.writable_mark().try_turn();
-            if !matches!(turn, Ok(None)) || begun.elapsed() > TURN_TIMEOUT {
+            // Who claims the turn rings when it is over. One that died does not: so after a while
+            // it is tried all the same.
+            let waited = begun.elapsed();
+            let turn = match bell.claim() || waited > CLAIM_TIMEOUT {
+                true => self.writable_mark().try_turn(),
+                false => Ok(None),
+            };
+            if !matches!(turn, Ok(None)) || waited > TURN_TIMEOUT {
                 let synced = self.sync_for_all(target, crowd);
                 drop(turn);
                 bell.ring_for_all();
@@ -70,7 +78,7 @@ impl Inner {
             match heard {
                 None => listens = true,
                 Some(heard) => {
-                    let early = begun.elapsed() < Duration::from_millis(1);
+                    let early = waited < CLAIM_TIMEOUT;
                     bell.wait(heard, if early { SHORT_PAUSE } else { LONG_PAUSE });
                 }
             }

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::Result;
-use crate::peer::Append;
+use crate::peer::Mode;
 
 /// What a group holds beside the message: ids, ref moves, checksums.
 const EXTRA_BYTES: usize = 250;
@@ -17,18 +17,27 @@ pub struct Appender {
     file: File,
     offset: u64,
     buffer: Vec<u8>,
-    sync: bool,
+    mode: Mode,
 }
 
 impl Appender {
     /// Opens a file that was prepared.
-    pub fn open(path: &Path, sync: bool) -> Result<Appender> {
-        Ok(Appender {
-            file: OpenOptions::new().write(true).open(path)?,
-            offset: 0,
-            buffer: Vec::new(),
-            sync,
-        })
+    pub fn open(path: &Path, mode: Mode) -> Result<Appender> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        Ok(Appender { file, offset: 0, buffer: Vec::new(), mode })
+    }
+
+    /// Appends a message; when it returns, the message is committed.
+    pub fn append(&mut self, line: &str) -> Result<()> {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(line.as_bytes());
+        self.buffer.resize(line.len() + EXTRA_BYTES, b'.');
+        self.file.write_all_at(&self.buffer, self.offset)?;
+        self.offset += self.buffer.len() as u64;
+        if self.mode == Mode::Durable {
+            self.file.sync_data()?;
+        }
+        Ok(())
     }
 }
 
@@ -39,18 +48,4 @@ pub fn prepare(path: &Path, messages: usize, message_bytes: usize) -> Result<()>
     file.write_all(&zeros)?;
     file.sync_all()?;
     Ok(())
-}
-
-impl Append for Appender {
-    fn append(&mut self, line: &str) -> Result<()> {
-        self.buffer.clear();
-        self.buffer.extend_from_slice(line.as_bytes());
-        self.buffer.resize(line.len() + EXTRA_BYTES, b'.');
-        self.file.write_all_at(&self.buffer, self.offset)?;
-        self.offset += self.buffer.len() as u64;
-        if self.sync {
-            self.file.sync_data()?;
-        }
-        Ok(())
-    }
 }

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Result;
+use crate::measure;
 use crate::options::Options;
-use crate::peer::Append;
 
 /// A process that answers each line with a line.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Process {
     /// Starts a peer: this program, in another mode.
     pub fn peer(kind: &str, path: &Path, more: &[&str]) -> Result<Process> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["peer", kind]).arg(path).args(more);
+        command.args(["serve", kind]).arg(path).args(more);
         Process::start(&mut command)
     }
 
@@ -70,10 +70,9 @@ impl Process {
             Ok(elapsed)
         })
     }
-}
 
-impl Append for Process {
-    fn append(&mut self, line: &str) -> Result<()> {
+    /// Sends a line and waits for its answer.
+    pub fn append(&mut self, line: &str) -> Result<()> {
         self.input.write_all(format!("{line}\n").as_bytes())?;
         self.answer.clear();
         if self.output.read_line(&mut self.answer)? == 0 {
@@ -81,13 +80,16 @@ impl Append for Process {
         }
         Ok(())
     }
-    fn finish(self: Box<Self>) -> Result<()> {
-        let Process { mut child, input, .. } = *self;
+
+    /// Ends it, says whether all went well, and gives the most memory that it had.
+    pub fn finish(self) -> Result<Option<f64>> {
+        let Process { mut child, input, .. } = self;
+        let peak = measure::peak(&child.id().to_string());
         drop(input);
         let status = child.wait()?;
-        if !status.success() {
-            return Err(format!("a contestant ended with {status}").into());
+        match status.success() {
+            true => Ok(peak),
+            false => Err(format!("a contestant ended with {status}").into()),
         }
-        Ok(())
     }
 }

@@ -7,29 +7,35 @@ use std::time::Duration;
 use sapwood::codec::json;
 use sapwood::object::Session;
 use sapwood::session::Change;
-use sapwood::store::Store;
+use sapwood::store::Store as _;
 use sapwood::{Durability, Repo};
 
 use crate::Result;
-use crate::measure::{Bar, Round, Section, timed};
+use crate::measure::{Bar, Round, Section, Unit, peak_of, timed};
 use crate::options::Options;
-use crate::peer::library;
+use crate::peer::KINDS;
+use crate::peer::sapwood::open_store;
 use crate::sample;
+use crate::workload::{BRANCH, JUDGED, Job, MESSAGE_BYTES, world};
 
-const MESSAGE_BYTES: usize = 700;
 /// How many entries before the end the compaction keeps.
 const KEPT: &str = "20";
+/// A branch to switch to.
+const OTHER: &str = "beside";
 
 /// Measures commands on a long session, and the list of many sessions.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
-    let depth = options.count(100_000, 5_000);
-    let dir = options.fresh("commands")?;
-    let store = dir.join("store");
-    let mut lines = (0..depth).map(|number| sample::message(0, number, MESSAGE_BYTES));
-    library::build(&store, &mut lines)?;
+    let depth = JUDGED;
+    let store = world(options, &KINDS[0], depth)?;
     let reading = reading(options, &store, depth)?;
     let moving = moving(options, &store, depth)?;
-    Ok(vec![reading, moving, listing(options, &dir.join("many"))?])
+    let many = options.fresh("commands-many")?;
+    Ok(vec![reading, moving, listing(options, &many)?])
+}
+
+/// Does nothing: the commands are processes of their own.
+pub fn work(_: &Job<'_>) -> Result<Round> {
+    Err("nothing is to be done here".into())
 }
 
 fn reading(options: &Options, store: &Path, depth: usize) -> Result<Section> {
@@ -37,14 +43,15 @@ fn reading(options: &Options, store: &Path, depth: usize) -> Result<Section> {
     let commands: [&[&str]; 5] =
         [&["log", "-n", "20"], &["show", "HEAD"], &["context"], &["status"], &["--version"]];
     let names = ["log -n 20", "show HEAD", "context, compacted", "status", "--version"];
-    let mut section = Section::new("Commands on a long session", "run", &names);
+    let mut section = Section::new("Commands on a long session", Unit::Time("run"), &names);
     section.about = format!(
         "A session of {depth} messages of {MESSAGE_BYTES} bytes, of which a compaction near the \
          end keeps {KEPT}. The last row is what starting any process takes."
     );
     let times = options.count(20, 5);
     section.interleave(options.rounds, &mut |contestant, _| {
-        repeat(times, || call(options, store, commands[contestant]))
+        let round = repeat(times, || call(options, store, commands[contestant]))?;
+        Ok(Round { peak: peak_of(&mut command(options, store, commands[contestant]))?, ..round })
     })?;
     for row in 0..3 {
         limit_ms(&mut section, row, 10.0);
@@ -58,7 +65,7 @@ fn moving(options: &Options, store: &Path, depth: usize) -> Result<Section> {
     let verbs = ["switch", "branch", "fork"];
     let names: Vec<String> = verbs.iter().flat_map(|verb| [deep(verb), flat(verb)]).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut section = Section::new("Switch, branch and fork, by depth", "run", &names);
+    let mut section = Section::new("Switch, branch and fork, by depth", Unit::Time("run"), &names);
     section.about =
         "The same command at the end of a long path and of a short one, in sessions of \
                      one store, durably."
@@ -68,19 +75,19 @@ fn moving(options: &Options, store: &Path, depth: usize) -> Result<Section> {
         let text = format!("message {number}");
         call(options, store, &["append", "-s", "short", "-m", &text])?;
     }
-    for session in ["s", "short"] {
-        call(options, store, &["branch", "-s", session, "other"])?;
+    for session in [BRANCH, "short"] {
+        call(options, store, &["branch", "-s", session, OTHER])?;
     }
     let times = options.count(20, 4);
     let mut number = 0;
     section.interleave(options.rounds, &mut |contestant, _| {
-        let session = if contestant % 2 == 0 { "s" } else { "short" };
+        let session = if contestant % 2 == 0 { BRANCH } else { "short" };
         repeat(times, || {
             number += 1;
             let name = format!("b{number}");
             match contestant / 2 {
                 0 => {
-                    let elapsed = call(options, store, &["switch", "-s", session, "other"])?;
+                    let elapsed = call(options, store, &["switch", "-s", session, OTHER])?;
                     call(options, store, &["switch", "-s", session, "main"])?;
                     Ok(elapsed)
                 }
@@ -94,6 +101,7 @@ fn moving(options: &Options, store: &Path, depth: usize) -> Result<Section> {
             text: format!("{verb} takes the same time: {depth} deep / 10 deep"),
             found: section.ratio(2 * place, 2 * place + 1),
             limit: 1.25,
+            goal: Some(1.1),
         });
         limit_ms(&mut section, 2 * place, 10.0);
     }
@@ -101,14 +109,16 @@ fn moving(options: &Options, store: &Path, depth: usize) -> Result<Section> {
 }
 
 fn listing(options: &Options, dir: &Path) -> Result<Section> {
-    let count = options.count(10_000, 1_000);
+    let count = options.count(10_000, 2_000);
     build_many(dir, count)?;
-    let mut section = Section::new("List many sessions", "run", &["sessions", "sessions --json"]);
+    let names = ["sessions", "sessions --json"];
+    let mut section = Section::new("List many sessions", Unit::Time("run"), &names);
     section.about = format!("A store of {count} sessions with 5 messages each.");
     let times = options.count(5, 3);
     section.interleave(options.rounds, &mut |contestant, _| {
         let flags: &[&str] = if contestant == 0 { &["sessions"] } else { &["sessions", "--json"] };
-        repeat(times, || call(options, dir, flags))
+        let round = repeat(times, || call(options, dir, flags))?;
+        Ok(Round { peak: peak_of(&mut command(options, dir, flags))?, ..round })
     })?;
     limit_ms(&mut section, 0, 100.0);
     Ok(section)
@@ -116,7 +126,7 @@ fn listing(options: &Options, dir: &Path) -> Result<Section> {
 
 /// Makes a store of many small sessions.
 fn build_many(dir: &Path, count: usize) -> Result<()> {
-    let store = library::init(dir)?;
+    let store = open_store(dir, Default::default())?;
     let repo = Repo::on(store.clone());
     for number in 0..count {
         let sid = format!("session-{number:05}");
@@ -145,11 +155,15 @@ fn repeat(times: usize, mut run: impl FnMut() -> Result<Duration>) -> Result<Rou
     Ok(Round::of(&found?))
 }
 
-/// Runs a command on a store and gives the time it took.
-fn call(options: &Options, store: &Path, arguments: &[&str]) -> Result<Duration> {
+fn command(options: &Options, store: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(&options.sapwood);
     command.arg("--store").arg(store).args(arguments);
-    let (elapsed, output) = timed(|| Ok(command.output()?))?;
+    command
+}
+
+/// Runs a command on a store and gives the time it took.
+fn call(options: &Options, store: &Path, arguments: &[&str]) -> Result<Duration> {
+    let (elapsed, output) = timed(|| Ok(command(options, store, arguments).output()?))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("{}: {said}", arguments.join(" ")).into());
@@ -158,9 +172,8 @@ fn call(options: &Options, store: &Path, arguments: &[&str]) -> Result<Duration>
 }
 
 fn limit_ms(section: &mut Section, row: usize, limit: f64) {
-    let row = &section.rows[row];
-    let text = format!("{} in {limit} ms or less: milliseconds", row.name);
-    section.bars.push(Bar { text, found: row.median() / 1e6, limit });
+    let text = format!("{} in {limit} ms or less: milliseconds", section.rows[row].name);
+    section.demand_at_most(row, &text, 1e6, limit, None);
 }
 
 #[cfg(test)]
@@ -171,7 +184,7 @@ mod tests {
     fn many_sessions_are_built() {
         let dir = std::env::temp_dir().join(format!("sapwood-many-{}", std::process::id()));
         build_many(&dir, 3).unwrap();
-        let store = library::open(&dir, Default::default()).unwrap();
+        let store = open_store(&dir, Default::default()).unwrap();
         let snapshot = store.snapshot().unwrap();
         assert_eq!(sapwood::session::transcript(&*snapshot, "session-00002").unwrap().len(), 5);
         std::fs::remove_dir_all(&dir).unwrap();

@@ -1,116 +1,132 @@
 //! Eight writers at once, each with its own branch and process, against one.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use sapwood::store::local::Options as StoreOptions;
-use sapwood::store::{RefName, RefValue, Snapshot, Store};
+use sapwood::store::{RefName, RefValue, Snapshot, Store as _};
 
 use crate::Result;
-use crate::measure::{Bar, Round, Section};
+use crate::measure::{Bar, Round, Section, Unit};
 use crate::options::Options;
 use crate::peer::pipe::Process;
-use crate::peer::{Append as _, library, sqlite};
+use crate::peer::sapwood::open_store;
+use crate::peer::{self, Kind, Mode};
 use crate::sample;
+use crate::workload::{Job, pipe};
 
 const WRITERS: usize = 8;
-const MESSAGE_BYTES: usize = 700;
+/// How long messages are, and how many are appended by all: all, and for a quick look.
+const LENGTHS: [(usize, usize, usize); 3] =
+    [(700, 4000, 800), (5_000, 2000, 160), (50_000, 800, 80)];
 
-const EIGHT: usize = 0;
-const ONE: usize = 2;
-const EIGHT_SQLITE: usize = 3;
-const NAMES: [&str; 5] = [
-    "sapwood, 8 branches of one session",
-    "sapwood, 8 branches of 8 sessions",
-    "sapwood, 1 process",
-    "SQLite WAL FULL, 8 processes",
-    "SQLite WAL FULL, 1 process",
-];
+/// Who writes, and how.
+struct Contestant {
+    label: String,
+    kind: &'static Kind,
+    writers: usize,
+    own_sessions: bool,
+}
 
 /// Measures eight processes and one, and checks that nothing is lost and the order is kept.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
-    let total = options.count(4000, 800);
-    let mut section = Section::new("Eight processes append at once, durably", "message", &NAMES);
-    section.about = format!(
-        "{total} messages of {MESSAGE_BYTES} bytes in all, to `append --stdin`, lines written as \
-         fast as they are read; from the moment when all processes have answered once until the \
-         last answer. After each round every branch is read back: all there, in order."
-    );
-    section.interleave(options.rounds, &mut |contestant, _| {
-        let writers = if matches!(contestant, ONE | 4) { 1 } else { WRITERS };
-        let dir = options.fresh("crowd")?;
-        let path = dir.join("store");
-        if contestant < EIGHT_SQLITE {
-            drop(library::init(&path)?);
-        } else {
-            drop(sqlite::Appender::open(&path, "FULL", "main")?);
-        }
-        let each = total / writers;
-        let mut processes = Vec::new();
-        for writer in 0..writers {
-            let branch = format!("b{writer}");
-            let session = if contestant == 1 { branch.as_str() } else { "s" };
-            processes.push(match contestant < EIGHT_SQLITE {
-                true => Process::sapwood(options, &path, &branch, &["-s", session])?,
-                false => Process::peer("sqlite", &path, &["FULL", &branch])?,
-            });
-        }
-        let elapsed = drive(processes, each)?;
-        if contestant < EIGHT_SQLITE {
-            check(&path, writers, each, contestant == 1)?;
-        }
-        Ok(Round::mean(elapsed, each * writers))
-    })?;
-    section.bars.push(Bar {
-        text: "twice the throughput: time a message, 8 processes / 1 process".to_owned(),
-        found: section.ratio(EIGHT, ONE),
-        limit: 0.5,
-    });
-    section.demand("not above SQLite with 8", EIGHT_SQLITE, 1.0);
-    Ok(vec![section])
+    LENGTHS
+        .into_iter()
+        .map(|(bytes, full, quick)| by_length(options, bytes, options.count(full, quick)))
+        .collect()
 }
 
-/// Sends each process its messages at once, and gives the time until the last answer.
-fn drive(mut processes: Vec<Process>, each: usize) -> Result<Duration> {
-    let lines: Vec<Vec<String>> = (0..processes.len())
-        .map(|writer| sample::messages(writer, each + 1, MESSAGE_BYTES))
-        .collect();
-    for (process, lines) in processes.iter_mut().zip(&lines) {
-        process.append(&lines[0])?;
+/// Does nothing: the contestants serve on standard input.
+pub fn work(_: &Job<'_>) -> Result<Round> {
+    Err("nothing is to be done here".into())
+}
+
+fn contestants() -> Vec<Contestant> {
+    let mut all = Vec::new();
+    for kind in peer::usual().filter(|kind| kind.is_shared) {
+        let label = kind.label(Mode::Durable).to_owned();
+        all.push(Contestant { label, kind, writers: WRITERS, own_sessions: false });
     }
-    let begun = Instant::now();
-    std::thread::scope(|scope| -> Result<()> {
-        let driving: Vec<_> = processes
-            .iter_mut()
-            .zip(&lines)
-            .map(|(process, lines)| scope.spawn(move || process.stream(&lines[1..])))
-            .collect();
-        for driver in driving {
-            driver.join().expect("a driver does not panic")?;
-        }
-        Ok(())
+    for (label, writers, own_sessions) in
+        [("1 process, sapwood", 1, false), ("8 sessions, sapwood", WRITERS, true)]
+    {
+        let label = label.to_owned();
+        all.push(Contestant { label, kind: &peer::KINDS[0], writers, own_sessions });
+    }
+    all
+}
+
+fn by_length(options: &Options, bytes: usize, total: usize) -> Result<Section> {
+    let contestants = contestants();
+    let names: Vec<&str> = contestants.iter().map(|one| one.label.as_str()).collect();
+    let title = format!("Eight processes append at once, durably, {bytes} bytes");
+    let mut section = Section::new(title, Unit::Time("message"), &names);
+    section.about = format!(
+        "{total} messages of {bytes} bytes in all, to eight branches, lines written to each \
+         process as fast as it reads them; from the moment when all have answered once until the \
+         last answer. sapwood is `append --stdin` to branches of one session. After each round \
+         every branch of it is read back: all there, in order. redb and fjall are left out: one \
+         process only may write."
+    );
+    section.interleave(options.rounds, &mut |contestant, _| {
+        round(options, &contestants[contestant], bytes, total)
     })?;
-    let elapsed = begun.elapsed();
-    for process in processes {
-        Box::new(process).finish()?;
+    let alone = section.row("1 process").expect("it is among them");
+    section.bars.push(Bar {
+        text: "twice the throughput: time a message, 8 processes / 1 process".to_owned(),
+        found: section.ratio(0, alone),
+        limit: 0.5,
+        goal: None,
+    });
+    section.demand("not above SQLite with 8", "SQLite WAL FULL", 1.0, None);
+    let peers = contestants.iter().filter(|one| one.kind.name != "sapwood").count();
+    let rest = section.rows.split_off(1 + peers);
+    section.is_contest = true;
+    section.demand_median_peer();
+    section.is_contest = false;
+    section.rows.extend(rest);
+    Ok(section)
+}
+
+fn round(options: &Options, one: &Contestant, bytes: usize, total: usize) -> Result<Round> {
+    let dir = options.fresh("crowd")?;
+    let is_sapwood = one.kind.name == "sapwood";
+    drop(one.kind.open(&dir, Mode::Durable)?);
+    let mut processes = Vec::new();
+    for writer in 0..one.writers {
+        let branch = format!("b{writer}");
+        let session = if one.own_sessions { branch.as_str() } else { "s" };
+        processes.push(match is_sapwood {
+            true => Process::sapwood(options, &dir, &branch, &["-s", session])?,
+            false => Process::peer(one.kind.name, &dir, &[Mode::Durable.name(), &branch])?,
+        });
     }
-    Ok(elapsed)
+    let each = total / one.writers;
+    let mut lines: Vec<Vec<String>> =
+        (0..one.writers).map(|writer| sample::messages(writer, each + 1, bytes)).collect();
+    for (process, lines) in processes.iter_mut().zip(&mut lines) {
+        process.append(&lines.remove(0))?;
+    }
+    let elapsed = pipe::drive(&mut processes, &lines)?;
+    let mut peak: Option<f64> = None;
+    for process in processes {
+        peak = process.finish()?.into_iter().chain(peak).reduce(f64::max);
+    }
+    if is_sapwood {
+        check(&dir, one, each)?;
+    }
+    Ok(Round { peak, ..Round::mean(elapsed, (each * one.writers) as f64) })
 }
 
 /// Checks that each branch has its writer's messages, all and in order.
-fn check(store: &Path, writers: usize, each: usize, own_sessions: bool) -> Result<()> {
-    let store = library::open(store, StoreOptions::default())?;
+fn check(store: &Path, one: &Contestant, each: usize) -> Result<()> {
+    let store = open_store(store, StoreOptions::default())?;
     let snapshot = store.snapshot()?;
-    for writer in 0..writers {
-        let session = if own_sessions { format!("b{writer}") } else { "s".to_owned() };
+    for writer in 0..one.writers {
+        let session = if one.own_sessions { format!("b{writer}") } else { "s".to_owned() };
         let numbers = numbers(&*snapshot, &session, writer)?;
         if numbers != (0..=each as i64).rev().collect::<Vec<_>>() {
-            return Err(format!(
-                "writer {writer}: {} of {} messages came back in order",
-                numbers.len(),
-                each + 1
-            )
-            .into());
+            let (found, all) = (numbers.len(), each + 1);
+            return Err(format!("writer {writer}: {found} of {all} came back in order").into());
         }
     }
     Ok(())

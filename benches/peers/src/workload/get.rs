@@ -1,87 +1,85 @@
-//! Reading single objects by their ids, in random order.
+//! Reading messages by their keys, here and there.
 
-use std::hint::black_box;
-use std::time::{Duration, Instant};
-
-use rusqlite::Connection;
-use sapwood::Id;
-use sapwood::store::local::Options as StoreOptions;
-use sapwood::store::{Snapshot, Store};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::Result;
-use crate::measure::{Round, Section};
+use crate::measure::{Round, Section, Unit};
 use crate::options::Options;
-use crate::peer::{library, sqlite};
+use crate::peer::{KINDS, Kind, Mode};
 use crate::sample::Dice;
-use crate::workload::walk;
+use crate::workload::{BRANCH, Job, contest, employ, sizes, world};
 
-const SELECT: &str = "SELECT body FROM messages WHERE id = ?1";
-/// Enough for all blocks of the store.
-const CACHE_BYTES: usize = 256 << 20;
-
-/// Measures gets when everything is warm.
+/// Measures warm and cold reads.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
-    let world = walk::build(options, "get", options.count(100_000, 10_000))?;
-    let mut dice = Dice::new(7);
-    let count = options.count(10_000, 2_000);
-    let wanted: Vec<Id> = (0..count).map(|_| world.ids[dice.below(world.ids.len())]).collect();
-    let names = [
-        "sapwood, as sealed",
-        "sapwood, repacked",
-        "sapwood, as sealed, cache for all",
-        "SQLite, rowid table",
-        "SQLite, WITHOUT ROWID",
-    ];
-    let mut section = Section::new("Random get by id, warm", "object", &names);
-    section.about = format!(
-        "{count} of {} messages, each read once before the clock starts. sapwood checks each \
-         against its hash. Its block cache is the default of 64 MiB, or large enough for \
-         the whole store.",
-        world.ids.len()
-    );
-    section.interleave(options.rounds, &mut |contestant, _| {
-        let path = &world.paths[[0, 1, 0, 2, 3][contestant]];
-        let mut times = Vec::with_capacity(count);
-        if contestant < 3 {
-            let mut store_options = StoreOptions::default();
-            if contestant == 2 {
-                store_options.cache_bytes = CACHE_BYTES;
-            }
-            let store = library::open(path, store_options)?;
-            let snapshot = store.snapshot()?;
-            get_all(&*snapshot, &wanted, &mut times)?;
-            times.clear();
-            get_all(&*snapshot, &wanted, &mut times)?;
-        } else {
-            let connection = sqlite::open(path)?;
-            select_all(&connection, &wanted, &mut times)?;
-            times.clear();
-            select_all(&connection, &wanted, &mut times)?;
-        }
-        Ok(Round::of(&times))
-    })?;
-    let best = section.best(3..5);
-    section.demand("within 2 x of SQLite", best, 2.0);
-    Ok(vec![section])
+    Ok(vec![by_heat(options, true)?, by_heat(options, false)?])
 }
 
-fn get_all(snapshot: &dyn Snapshot, wanted: &[Id], times: &mut Vec<Duration>) -> Result<()> {
-    for id in wanted {
-        let begun = Instant::now();
-        black_box(snapshot.get(id)?.ok_or("an object is missing")?);
-        times.push(begun.elapsed());
+/// Does what is measured: reads messages by their keys.
+pub fn work(job: &Job<'_>) -> Result<Round> {
+    let count = job.number(1)?;
+    let is_warm = job.word(0) == "warm";
+    let mut peer = job.kind.open(job.dir, job.mode)?;
+    let keys = peer.path(BRANCH)?;
+    let mut dice = Dice::new(job.number(2)? as u64);
+    let picked: Vec<_> = (0..count).map(|_| keys[dice.below(keys.len())]).collect();
+    drop(keys);
+    if is_warm {
+        picked.iter().try_for_each(|key| peer.get(BRANCH, key).map(drop))?;
+    } else {
+        // What the keys took to find is not to be in memory any more.
+        drop(peer);
+        drop_from_cache(job.dir)?;
+        peer = job.kind.open(job.dir, job.mode)?;
     }
-    Ok(())
+    Round::of_many(count, |number| peer.get(BRANCH, &picked[number]).map(drop))
 }
 
-fn select_all(connection: &Connection, wanted: &[Id], times: &mut Vec<Duration>) -> Result<()> {
-    let mut statement = connection.prepare_cached(SELECT)?;
-    for id in wanted {
-        let begun = Instant::now();
-        let mut rows = statement.query([id.as_bytes()])?;
-        let row = rows.next()?.ok_or("a row is missing")?;
-        black_box(row.get_ref(0)?.as_bytes()?.to_vec());
-        times.push(begun.elapsed());
+fn by_heat(options: &Options, is_warm: bool) -> Result<Section> {
+    let size = sizes(options)[3];
+    let kinds: Vec<&Kind> =
+        KINDS.iter().filter(|kind| !["sqlite-zstd"].contains(&kind.name)).collect();
+    let (word, count) =
+        if is_warm { ("warm", options.count(20_000, 2_000)) } else { ("cold", 100) };
+    let title = format!("Random get, {word}, of {size} messages");
+    let mut section = contest(title, Unit::Time("message"), &kinds, Mode::Relaxed);
+    section.about = match is_warm {
+        true => format!(
+            "{count} messages, each read once before the clock starts. sapwood checks each against \
+             its hash and is asked by that hash, as is the SQLite that is marked; the others are \
+             asked by number, by a key that grows with time, or (JSONL) by the place in the file, \
+             kept in memory."
+        ),
+        false => format!(
+            "{count} messages, each timed, after the files were dropped from the page cache where \
+             `dd` can."
+        ),
+    };
+    section.interleave(options.rounds, &mut |contestant, round| {
+        let dir = world(options, kinds[contestant], size)?;
+        let words = [word, &count.to_string(), &round.to_string()];
+        employ("get", kinds[contestant], Mode::Relaxed, &dir, &words)
+    })?;
+    section.demand("within 2 x of SQLite by key", "SQLite WAL NORMAL, by hash", 2.0, Some(1.0));
+    Ok(section)
+}
+
+/// Asks the system to forget what it keeps of the files below a directory.
+pub fn drop_from_cache(path: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            drop_from_cache(&path)?;
+        } else {
+            // What is not written out can't be dropped.
+            std::fs::File::open(&path)?.sync_all()?;
+            // Best effort: without dd the reads are warm.
+            let file = format!("if={}", path.display());
+            let _ = Command::new("dd")
+                .args([&file, "iflag=nocache", "count=0"])
+                .stderr(Stdio::null())
+                .status();
+        }
     }
     Ok(())
 }

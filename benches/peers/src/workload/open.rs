@@ -1,166 +1,172 @@
-//! Opening a large store, and finding an object by the first digits of its id.
+//! Opening stores, listing what is in them, and finding an id by its first digits.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use sapwood::Id;
-use sapwood::id::Prefix;
-use sapwood::store::Store;
+use rusqlite::Connection;
+use sapwood::id::{Id, Prefix};
+use sapwood::store::Store as _;
 use sapwood::store::local::Options as StoreOptions;
 
 use crate::Result;
-use crate::measure::{Bar, Round, Section, timed};
+use crate::measure::{Figure, Round, Section, Unit, timed};
 use crate::options::Options;
-use crate::peer::sqlite::Layout;
-use crate::peer::{library, sqlite};
+use crate::peer::sapwood::open_store;
+use crate::peer::{self, Kind, Mode};
 use crate::sample;
+use crate::workload::{BRANCH, Job, MESSAGE_BYTES, build, contest, employ, sizes, world};
 
-/// Short messages: what counts is their number.
-const MESSAGE_BYTES: usize = 160;
 const PREFIX_DIGITS: usize = 12;
-const LIMIT_MS: f64 = 10.0;
-
 const SELECT: &str = "SELECT id FROM messages WHERE id BETWEEN ?1 AND ?2 LIMIT 2";
 
-/// Measures opening and finding, within this process and through the command line.
+/// Measures opening at each size, finding by a prefix in the largest, and listing many sessions.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
-    let count = options.count(1_000_000, 50_000);
-    let dir = options.fresh("open")?;
-    let (store, database) = (dir.join("store"), dir.join("sqlite"));
-    let lines = || (0..count).map(|number| sample::message(0, number, MESSAGE_BYTES));
-    let (built, ids) = timed(|| library::build(&store, &mut lines()))?;
-    sqlite::build(&database, Layout::RowId, &ids, &mut lines())?;
-    let counts = library::open(&store, StoreOptions::default())?.count_objects()?;
-    let mut section = in_process(options, &store, &database, &ids)?;
-    section.notes.push(format!(
-        "Built through the library in {:.1} s, 1000 entries a transaction, relaxed: {} packed \
-         objects in {} packs of {:.1} MB, {} in the journal.",
-        built.as_secs_f64(),
-        counts.packed_objects,
-        counts.packs,
-        counts.pack_bytes as f64 / 1e6,
-        counts.journal_objects,
-    ));
-    Ok(vec![section, command_line(options, &store, &ids)?])
+    let mut sections = Vec::new();
+    for size in sizes(options) {
+        sections.push(opening(options, size)?);
+    }
+    sections.push(finding(options)?);
+    sections.push(listing(options)?);
+    Ok(sections)
 }
 
-fn in_process(options: &Options, store: &Path, database: &Path, ids: &[Id]) -> Result<Section> {
-    let names = [
-        "sapwood, open",
-        "sapwood, open read-only",
-        "sapwood, open read-only and find",
-        "SQLite, open and find",
-    ];
-    let mut section = Section::new("Open a large store", "open", &names);
-    section.about = format!(
-        "A store of {} objects. \"Find\" is the id for its first {PREFIX_DIGITS} digits.",
-        ids.len()
-    );
-    let times = options.count(40, 10);
-    section.interleave(options.rounds, &mut |contestant, round| {
-        let mut found = Vec::new();
-        for number in 0..times {
-            let id = ids[(number * 7919 + round * 104_729) % ids.len()];
-            found.push(match contestant {
-                3 => timed(|| find_row(database, &id))?.0,
-                _ => open_once(store, contestant, &id)?,
-            });
+/// Does what is measured: opens, finds, lists, or builds what the workloads share.
+pub fn work(job: &Job<'_>) -> Result<Round> {
+    match job.word(0) {
+        "build" => build(job, job.number(1)?).map(|()| Round::default()),
+        "many" => many(job).map(|()| Round::default()),
+        "list" => {
+            let mut peer = job.kind.open(job.dir, job.mode)?;
+            Round::of_work(1, || Ok(usize::from(peer.branches()? >= job.number(1)?)))
         }
-        Ok(Round::of(&found))
+        "find" => find(job),
+        _ => open_again(job),
+    }
+}
+
+/// Opens a store so many times, and reads one message each time; closing it is not counted.
+fn open_again(job: &Job<'_>) -> Result<Round> {
+    let mut times = Vec::new();
+    for _ in 0..job.number(1)? {
+        let (elapsed, _peer) = timed(|| {
+            let mut peer = job.kind.open(job.dir, job.mode)?;
+            peer.walk(BRANCH, &mut |_| Ok(false))?;
+            Ok(peer)
+        })?;
+        times.push(elapsed);
+    }
+    Ok(Round::of(&times))
+}
+
+/// Makes many small branches.
+fn many(job: &Job<'_>) -> Result<()> {
+    let mut peer = job.kind.open(job.dir, job.mode)?;
+    for number in 0..job.number(1)? {
+        let mut bodies = (0..2).map(|line| sample::message(number, line, MESSAGE_BYTES));
+        match job.kind.name {
+            // A process for each branch would take an hour.
+            "git" => bodies.try_for_each(|body| peer.append(&format!("s{number}"), &body))?,
+            _ => peer.fill(&format!("s{number}"), &mut bodies)?,
+        }
+    }
+    peer.settle()
+}
+
+fn opening(options: &Options, size: usize) -> Result<Section> {
+    let kinds: Vec<&Kind> = peer::usual().filter(|kind| kind.name != "sqlite-zstd").collect();
+    let title = format!("Open a store of {size} messages and read the newest");
+    let mut section = contest(title, Unit::Time("open"), &kinds, Mode::Relaxed);
+    section.about =
+        "For reading and writing, in a process that has opened it before; files in the \
+                     page cache. JSONL reads the whole file, as agents do."
+            .to_owned();
+    section.figure = Some(Figure { name: "open", size: size as f64 });
+    let count = options.count(20, 5).to_string();
+    section.interleave(options.rounds, &mut |contestant, _| {
+        let dir = world(options, kinds[contestant], size)?;
+        employ("open", kinds[contestant], Mode::Relaxed, &dir, &["open", &count])
     })?;
-    limit(&mut section, 0, "opens in 10 ms: milliseconds");
+    if size == sizes(options)[3] {
+        section.demand_at_most(0, "opens in 10 ms: milliseconds", 1e6, 10.0, Some(1.0));
+    }
     Ok(section)
 }
 
-/// Opens the store once and gives the time it took; closing it is not counted.
-fn open_once(path: &Path, contestant: usize, id: &Id) -> Result<Duration> {
-    let store_options = StoreOptions { read_only: contestant > 0, ..StoreOptions::default() };
-    let prefix: Prefix = id.short(PREFIX_DIGITS).parse()?;
-    let (elapsed, _store) = timed(|| {
-        let store = library::open(path, store_options)?;
-        if contestant == 2 && store.snapshot()?.with_prefix(&prefix, 2)? != [*id] {
-            return Err("a prefix found something else".into());
-        }
-        Ok(store)
+fn finding(options: &Options) -> Result<Section> {
+    let size = sizes(options)[3];
+    let kinds = [Kind::named("sapwood")?, Kind::named("sqlite-id")?, Kind::named("git")?];
+    let title = format!("Resolve a prefix among {size} messages");
+    let mut section = contest(title, Unit::Time("prefix"), &kinds, Mode::Relaxed);
+    section.about =
+        format!("The id for its first {PREFIX_DIGITS} digits, where messages have ids of hashes.");
+    let count = options.count(500, 100).to_string();
+    section.interleave(options.rounds, &mut |contestant, _| {
+        let dir = world(options, kinds[contestant], size)?;
+        employ("open", kinds[contestant], Mode::Relaxed, &dir, &["find", &count])
     })?;
-    Ok(elapsed)
+    Ok(section)
 }
 
-fn find_row(path: &Path, id: &Id) -> Result<()> {
-    let prefix: Prefix = id.short(PREFIX_DIGITS).parse()?;
-    let connection = sqlite::open(path)?;
+/// Finds ids by their first digits.
+fn find(job: &Job<'_>) -> Result<Round> {
+    let keys = job.kind.open(job.dir, job.mode)?.path(BRANCH)?;
+    let count = job.number(1)?;
+    let key = |number: usize| &keys[number * 7919 % keys.len()];
+    match job.kind.name {
+        "sapwood" => {
+            let store = open_store(job.dir, StoreOptions::default())?;
+            let snapshot = store.snapshot()?;
+            Round::of_many(count, |number| {
+                let id = Id::from_bytes(*key(number));
+                let prefix: Prefix = id.short(PREFIX_DIGITS).parse()?;
+                same(snapshot.with_prefix(&prefix, 2)? == [id])
+            })
+        }
+        "git" => {
+            let repository = git2::Repository::open_bare(job.dir)?;
+            let odb = repository.odb()?;
+            Round::of_many(count, |number| {
+                let id = git2::Oid::from_bytes(&key(number)[..20])?;
+                let short = git2::Oid::from_str(&id.to_string()[..PREFIX_DIGITS])?;
+                same(odb.exists_prefix(short, PREFIX_DIGITS)? == id)
+            })
+        }
+        _ => find_rows(&job.dir.join("messages.sqlite"), count, key),
+    }
+}
+
+fn find_rows<'a>(file: &Path, count: usize, key: impl Fn(usize) -> &'a [u8; 32]) -> Result<Round> {
+    let connection = Connection::open(file)?;
     let mut statement = connection.prepare(SELECT)?;
-    let mut rows = statement.query([prefix.low().as_bytes(), prefix.high().as_bytes()])?;
-    let row = rows.next()?.ok_or("a row is missing")?;
-    if row.get_ref(0)?.as_blob()? != id.as_bytes() {
-        return Err("a prefix found something else".into());
-    }
-    Ok(())
+    Round::of_many(count, |number| {
+        let id = Id::from_bytes(*key(number));
+        let prefix: Prefix = id.short(PREFIX_DIGITS).parse()?;
+        let mut rows = statement.query([prefix.low().as_bytes(), prefix.high().as_bytes()])?;
+        let row = rows.next()?.ok_or("a row is missing")?;
+        same(row.get_ref(0)?.as_blob()? == id.as_bytes())
+    })
 }
 
-fn command_line(options: &Options, store: &Path, ids: &[Id]) -> Result<Section> {
-    let names = ["rev-parse, warm", "rev-parse, store not in the page cache", "sapwood --version"];
-    let mut section = Section::new("rev-parse of a prefix in a large store", "run", &names);
-    section.about = "From starting the process to its end. The last row is what starting any \
-                     process takes; the second drops the store's files from the page cache first, \
-                     where `dd` can."
-        .to_owned();
-    let times = options.count(20, 5);
-    section.interleave(options.rounds, &mut |contestant, round| {
-        let mut found = Vec::new();
-        for number in 0..times {
-            let id = ids[(number * 7919 + round * 104_729) % ids.len()];
-            if contestant == 1 {
-                drop_from_cache(store)?;
-            }
-            found.push(rev_parse(options, store, &id, contestant == 2)?);
-        }
-        Ok(Round::of(&found))
+fn same(is_same: bool) -> Result<()> {
+    match is_same {
+        true => Ok(()),
+        false => Err("a prefix found something else".into()),
+    }
+}
+
+fn listing(options: &Options) -> Result<Section> {
+    let kinds: Vec<&Kind> = peer::usual().filter(|kind| kind.name != "sqlite-zstd").collect();
+    let count = options.count(10_000, 500).to_string();
+    let title = format!("List {count} sessions");
+    let mut section = contest(title, Unit::Time("list"), &kinds, Mode::Relaxed);
+    section.about = "The names of all branches and where they end, in a new process.".to_owned();
+    for kind in &kinds {
+        let dir = options.fresh(&format!("many-{}", kind.name))?;
+        employ("open", kind, Mode::Relaxed, &dir, &["many", &count])?;
+    }
+    section.interleave(options.rounds, &mut |contestant, _| {
+        let kind = kinds[contestant];
+        let dir = options.dir.join(format!("many-{}", kind.name));
+        employ("open", kind, Mode::Relaxed, &dir, &["list", &count])
     })?;
-    limit(&mut section, 0, "answers in 10 ms: milliseconds");
     Ok(section)
-}
-
-fn rev_parse(options: &Options, store: &Path, id: &Id, only_start: bool) -> Result<Duration> {
-    let mut command = Command::new(&options.sapwood);
-    match only_start {
-        true => command.arg("--version"),
-        false => {
-            let prefix = id.short(PREFIX_DIGITS);
-            command.arg("--store").arg(store).args(["rev-parse", &prefix])
-        }
-    };
-    let (elapsed, output) = timed(|| Ok(command.output()?))?;
-    let answer = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() || (!only_start && answer.trim() != id.to_string()) {
-        return Err(format!("rev-parse said {answer}").into());
-    }
-    Ok(elapsed)
-}
-
-/// Asks the system to forget what it keeps of the files below a directory.
-fn drop_from_cache(path: &Path) -> Result<()> {
-    for entry in std::fs::read_dir(path)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            drop_from_cache(&path)?;
-        } else {
-            // Best effort: without dd the row is as warm as the first.
-            let file = format!("if={}", path.display());
-            let _ = Command::new("dd")
-                .args([&file, "iflag=nocache", "count=0"])
-                .stderr(Stdio::null())
-                .status();
-        }
-    }
-    Ok(())
-}
-
-fn limit(section: &mut Section, row: usize, text: &str) {
-    section.bars.push(Bar {
-        text: text.to_owned(),
-        found: section.rows[row].median() / 1e6,
-        limit: LIMIT_MS,
-    });
 }

@@ -84,7 +84,11 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         Err(Error::RevisionUnknown { .. }) => None,
         current => current?,
     };
-    let sids = ops::session_ids(&*snapshot)?;
+    // Where all sessions are listed, their ids are known already.
+    let sids = match options == ListOptions::default() {
+        true => sorted_ids(&sessions),
+        false => ops::session_ids(&*snapshot)?,
+    };
     let view = View { current, now: open::now(), sids, has_costs: true };
     match (args.tree, context.output.json) {
         (true, true) => return nested(context, &*snapshot, &sessions),
@@ -99,6 +103,12 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
     }
     Ok(Answer::Yes)
+}
+
+fn sorted_ids(sessions: &[SessionInfo]) -> Vec<String> {
+    let mut sids: Vec<String> = sessions.iter().map(|info| info.meta.sid.clone()).collect();
+    sids.sort_unstable();
+    sids
 }
 
 /// From where sessions are looked at.

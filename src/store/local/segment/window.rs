@@ -3,30 +3,37 @@
 use super::Segment;
 use crate::error::{Error, Result};
 
-/// The bytes of a segment that were read last.
+/// The bytes of a segment that were read or written last, without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     start: u64,
     buffer: Vec<u8>,
     /// How much is read next: more and more, so that looking for one group is one small read.
     step: usize,
+    /// Where reading on began.
+    begun: u64,
 }
 
 impl Window {
     const STEP_MIN: usize = 1 << 12;
     const STEP_MAX: usize = 1 << 20;
-    /// How much is kept for those who read objects.
+    /// How much more is read at each step.
+    const STEP_FACTOR: usize = 4;
+    /// How much is kept for those who read objects, and how much is left when there is more.
     const KEPT_BYTES_MAX: usize = 1 << 16;
+    const KEPT_BYTES_LEFT: usize = Window::KEPT_BYTES_MAX / 4;
 
     /// Makes a window for reading much.
     pub(super) fn wide() -> Window {
         Window { step: Window::STEP_MAX, ..Window::default() }
     }
 
-    /// Begins anew: what stood behind the end may have changed.
+    /// Begins to read on: as much at first as there was the last time.
     pub(super) fn restart(&mut self) {
-        self.buffer.clear();
-        self.step = Window::STEP_MIN;
+        let found = self.end().saturating_sub(self.begun);
+        let much = self.begun > 0 && found > Window::STEP_MIN as u64;
+        self.step = Window::STEP_MIN * if much { Window::STEP_FACTOR } else { 1 };
+        self.begun = self.end();
     }
 
     /// Gives `count` bytes at `offset`, fewer where the segment ends.
@@ -39,26 +46,44 @@ impl Window {
     ) -> Result<&[u8]> {
         let count = count.min(limit.saturating_sub(offset) as usize);
         if self.held(offset, count).is_none() {
-            let wanted = count.max(self.step).min(limit.saturating_sub(offset) as usize);
-            self.step = (self.step * 4).min(Window::STEP_MAX);
-            self.buffer.resize(wanted, 0);
-            self.start = offset;
-            let file = &segment.file;
-            let filled = file
-                .read_full_at(&mut self.buffer, offset)
-                .map_err(Error::io("read", &segment.path))
-                .inspect_err(|_| self.buffer.clear())?;
-            self.buffer.truncate(filled);
+            // A reader of heads skips contents: a small gap is read along.
+            let near = self.start..=self.end() + Window::STEP_MIN as u64;
+            if !near.contains(&offset) || self.buffer.len() > Window::KEPT_BYTES_MAX {
+                self.buffer.clear();
+                self.start = offset;
+            }
+            let (held, from) = (self.buffer.len(), self.end());
+            let missing = (offset + count as u64).saturating_sub(from) as usize;
+            let wanted = missing.max(self.step).min(limit.saturating_sub(from) as usize);
+            self.step = (self.step * Window::STEP_FACTOR).min(Window::STEP_MAX);
+            self.buffer.resize(held + wanted, 0);
+            let filled = segment.file.read_full_at(&mut self.buffer[held..], from);
+            self.buffer.truncate(held + *filled.as_ref().unwrap_or(&0));
+            filled.map_err(Error::io("read", &segment.path))?;
         }
-        let from = (offset - self.start) as usize;
+        let from = ((offset - self.start) as usize).min(self.buffer.len());
         Ok(&self.buffer[from..(from + count).min(self.buffer.len())])
     }
 
-    /// Keeps what stands before `end`, which does not change any more.
+    /// Adds what was just written at `offset`.
+    pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
+        if self.end() != offset {
+            self.buffer.clear();
+            self.start = offset;
+        }
+        self.buffer.extend_from_slice(bytes);
+        self.begun += bytes.len() as u64;
+        self.keep_until(self.end());
+    }
+
+    /// Keeps what stands before `end`, which does not change any more; the newest where that is
+    /// much.
     pub(super) fn keep_until(&mut self, end: u64) {
         self.buffer.truncate(end.saturating_sub(self.start) as usize);
         if self.buffer.len() > Window::KEPT_BYTES_MAX {
-            self.buffer = Vec::new();
+            let dropped = self.buffer.len() - Window::KEPT_BYTES_LEFT;
+            self.buffer = self.buffer.split_off(dropped);
+            self.start += dropped as u64;
         }
     }
 
@@ -66,5 +91,9 @@ impl Window {
     pub(super) fn held(&self, offset: u64, count: usize) -> Option<&[u8]> {
         let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         self.buffer.get(from..from.checked_add(count)?)
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.buffer.len() as u64
     }
 }
