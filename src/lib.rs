@@ -166,6 +166,9 @@ pub mod codec;
 pub mod dialect;
 pub mod disk;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod id;
 pub mod memory;
 pub mod object;

@@ -23,6 +23,8 @@ mod commit;
 mod copies;
 mod durable;
 mod fsck;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod gc;
 mod graph;
 mod group;

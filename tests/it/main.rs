@@ -5,7 +5,6 @@
 
 mod backup;
 mod cli;
-mod crash;
 mod damage;
 mod depth;
 mod errors;
@@ -25,6 +24,7 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod torture;
 mod tour;
 mod transfer;
 mod verbs;

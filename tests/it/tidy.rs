@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["memory"],
     &["dialect"],
     &["ops"],
+    &["fuzzing"],
 ];
 const FILE_LINES_MAX: usize = 450;
 const FUNCTION_LINES_MAX: usize = 75;

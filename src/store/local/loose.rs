@@ -331,7 +331,7 @@ fn parse_header(header: &[u8]) -> Option<(Kind, u64)> {
 }
 
 /// Reads the whole frame, growing with what is there and not with what is claimed.
-fn read_whole(file: &(dyn DiskFile + 'static)) -> io::Result<(Kind, Vec<u8>)> {
+pub(crate) fn read_whole(file: &(dyn DiskFile + 'static)) -> io::Result<(Kind, Vec<u8>)> {
     let (kind, bytes, frame) = begin(file)?;
     let mut content = Vec::new();
     frame.take(bytes + 1).read_to_end(&mut content)?;

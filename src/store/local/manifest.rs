@@ -121,7 +121,12 @@ impl Manifest {
     /// Reads the manifest.
     pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<Manifest> {
         let bytes = disk::read_file(disk, path, BYTES_MAX).map_err(Error::io("read", path))?;
-        let text = std::str::from_utf8(&bytes)
+        Manifest::read_bytes(path, &bytes)
+    }
+
+    /// Reads a manifest from its bytes; the path is for messages.
+    pub(crate) fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Manifest> {
+        let text = std::str::from_utf8(bytes)
             .map_err(|error| Error::corrupt(path, error.valid_up_to() as u64, "not UTF-8"))?;
         if let Some(version) = text.lines().next().and_then(|line| line.strip_prefix(TITLE))
             && version != VERSION

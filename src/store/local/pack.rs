@@ -39,6 +39,8 @@ use crate::store::Stored;
 use block::Block;
 
 pub(crate) use block::Span;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use block::fuzz_block;
 
 pub(crate) use reindex::reindex;
 pub(crate) use salvage::salvage;
