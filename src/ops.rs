@@ -40,6 +40,7 @@ mod part;
 mod pop;
 mod rebase;
 mod reconfigure;
+mod redact;
 mod removed;
 mod reset;
 mod retry;
@@ -101,6 +102,10 @@ pub use merge::{MergeOptions, MergeOutcome, MergeSides, merge, merge_sides};
 pub use pop::{Pop, PopOutcome, SummaryKind, plan_pop, pop};
 pub use rebase::{RebaseOutcome, rebase};
 pub use reconfigure::reconfigure;
+pub use redact::{
+    ForgetOutcome, ForgetWhat, Patterns, REPLACEMENT, RedactOptions, RedactOutcome, RedactWhat,
+    Redacted, Scrubber, Shortened, forget, redact,
+};
 pub use reset::{ResetOutcome, reset};
 pub use retry::retry;
 pub use seen::Seen;

@@ -37,6 +37,8 @@ mod pack;
 mod packed_refs;
 mod paged;
 mod plumbing;
+mod purge;
+mod refused;
 mod rotate;
 mod seal;
 mod segment;
@@ -69,6 +71,7 @@ use state::{Access, State};
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};
+pub use purge::{Ending, Operations, Part, Put, Rewriter};
 
 /// The directory that holds a store, below the directory it is for.
 pub const STORE_DIR_NAME: &str = ".sapwood";
@@ -274,11 +277,15 @@ impl Store for LocalStore {
 
     fn put_blob(&self, source: &mut dyn Read, bytes: u64) -> Result<Id> {
         self.inner.check_writable()?;
-        self.inner.loose.put_stream(Kind::Blob, source, bytes)
+        let state = self.inner.settled()?;
+        let check = |id: &Id| refused::refuse(state.refused.as_deref(), id, Kind::Blob);
+        self.inner.loose.put_stream(Kind::Blob, source, bytes, &check)
     }
 
     fn put_alone(&self, object: &NewObject) -> Result<()> {
         self.inner.check_writable()?;
+        let state = self.inner.settled()?;
+        refused::refuse(state.refused.as_deref(), &object.id, object.kind)?;
         if !object.links.is_empty() {
             // An empty transaction, so that what the links rely on is vouched for and durable.
             let target = self.inner.commit(&mut |snapshot| {

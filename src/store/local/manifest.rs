@@ -13,6 +13,8 @@
 //! pack <id> <pack bytes> <index bytes> <objects>
 //! refs 7 <bytes>
 //! log 3 <bytes> <operations>
+//! refused 7 <bytes>
+//! purge 7 <bytes>
 //! end <BLAKE3 of all the lines before>
 //! ```
 
@@ -43,6 +45,10 @@ pub(crate) struct Manifest {
     pub(crate) refs: Option<FileRecord>,
     /// The operations before the oldest segment, oldest first.
     pub(crate) logs: Vec<LogRecord>,
+    /// The ids that may not come back.
+    pub(crate) refused: Option<FileRecord>,
+    /// The loose files that no longer count, while they are being removed.
+    pub(crate) purge: Option<FileRecord>,
 }
 
 /// One journal segment.
@@ -82,6 +88,8 @@ impl Manifest {
             packs: Vec::new(),
             refs: None,
             logs: Vec::new(),
+            refused: None,
+            purge: None,
         }
     }
 
@@ -131,6 +139,11 @@ impl Manifest {
         for LogRecord { file: FileRecord { number, bytes }, operations } in &self.logs {
             let _ = writeln!(text, "log {number} {bytes} {operations}");
         }
+        for (word, record) in [("refused", &self.refused), ("purge", &self.purge)] {
+            if let Some(FileRecord { number, bytes }) = record {
+                let _ = writeln!(text, "{word} {number} {bytes}");
+            }
+        }
         let end = blake3::hash(text.as_bytes());
         let _ = writeln!(text, "end {end}");
         text
@@ -147,8 +160,7 @@ fn parse(text: &str) -> Result<Manifest, String> {
     if lines.next().and_then(|line| line.strip_prefix(TITLE)) != Some(VERSION) {
         return Err("it does not begin with its title".to_owned());
     }
-    let mut manifest =
-        Manifest { generation: 0, segments: vec![], packs: vec![], refs: None, logs: vec![] };
+    let mut manifest = Manifest { generation: 0, segments: vec![], ..Manifest::new(0) };
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
         parse_line(&mut manifest, &words).ok_or_else(|| format!("it has the line '{line}'"))?;
@@ -185,6 +197,8 @@ fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
             file: file_record(number, bytes)?,
             operations: operations.parse().ok()?,
         }),
+        ["refused", number, bytes] => manifest.refused = Some(file_record(number, bytes)?),
+        ["purge", number, bytes] => manifest.purge = Some(file_record(number, bytes)?),
         _ => return None,
     }
     Some(())
@@ -212,6 +226,8 @@ mod tests {
             packs: vec![PackInfo { id: id(2), pack_bytes: 10, index_bytes: 20, objects: 3 }],
             refs: Some(FileRecord { number: 7, bytes: 99 }),
             logs: vec![LogRecord { file: FileRecord { number: 3, bytes: 55 }, operations: 2 }],
+            refused: Some(FileRecord { number: 7, bytes: 120 }),
+            purge: Some(FileRecord { number: 7, bytes: 88 }),
         }
     }
 

@@ -79,6 +79,7 @@ impl LocalSnapshot {
 
     fn find(&self, id: &Id) -> Result<Option<Place<'_>>> {
         match self.find_contained(id)? {
+            None if self.state.is_purged(id)? => Ok(None),
             None => Ok(self.inner.loose.contains(id)?.then_some(Place::Loose)),
             found => Ok(found),
         }
@@ -240,7 +241,12 @@ impl Snapshot for LocalSnapshot {
     }
 
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {
-        let mut found = self.inner.loose.with_prefix(prefix)?;
+        let mut found = Vec::new();
+        for id in self.inner.loose.with_prefix(prefix)? {
+            if !self.state.is_purged(&id)? {
+                found.push(id);
+            }
+        }
         for (segment, end) in self.segments() {
             let table = segment.table();
             let seen = table.objects.iter().filter(|(_, location)| location.group_end <= end);
@@ -290,7 +296,10 @@ impl Snapshot for LocalSnapshot {
             }
         }
         for (id, _) in self.inner.loose.list()? {
-            if !in_journal.contains(&id) && !held_by_any(&self.state.packs, &id)? {
+            if !in_journal.contains(&id)
+                && !held_by_any(&self.state.packs, &id)?
+                && !self.state.is_purged(&id)?
+            {
                 outside.push(id);
             }
         }

@@ -174,6 +174,25 @@ impl PackWriter {
         self.put_block(&found.header, found.frame)
     }
 
+    /// Adds the objects of another pack that are to be kept; blocks that are kept whole are copied.
+    pub(crate) fn add_kept(&mut self, pack: &Pack, keep: &dyn Fn(&Id) -> bool) -> Result<()> {
+        for block in 0..pack.blocks() {
+            let rows = pack.block_rows(block)?;
+            let kept = rows.iter().map(|row| Ok(keep(&pack.id(*row)?)));
+            let kept = kept.collect::<Result<Vec<bool>>>()?;
+            if !kept.contains(&false) {
+                self.add_block(pack, block)?;
+            } else if kept.contains(&true) {
+                let raw = pack.load(block)?;
+                for row in rows.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(row, _)| row) {
+                    let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
+                    self.add(&pack.id(*row)?, span.kind, &raw[span.content])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Finishes the pack: all three files durable under their names.
     ///
     /// `depth_of` is asked for the depths of objects outside the pack; where it has no answer, the
