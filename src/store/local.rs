@@ -39,6 +39,7 @@ mod paged;
 mod plumbing;
 mod purge;
 mod refused;
+mod rewrite;
 mod rotate;
 mod seal;
 mod segment;
@@ -72,6 +73,7 @@ pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use purge::{Ending, Operations, Part, Put, Rewriter};
+pub use rewrite::DropReport;
 
 /// The directory that holds a store, below the directory it is for.
 pub const STORE_DIR_NAME: &str = ".sapwood";
@@ -286,15 +288,16 @@ impl Store for LocalStore {
         self.inner.check_writable()?;
         let state = self.inner.settled()?;
         refused::refuse(state.refused.as_deref(), &object.id, object.kind)?;
-        if !object.links.is_empty() {
-            // An empty transaction, so that what the links rely on is vouched for and durable.
-            let target = self.inner.commit(&mut |snapshot| {
-                transaction::check_links(object, snapshot)?;
-                Ok(Transaction::default())
-            })?;
-            self.inner.wait_durable(target)?;
-        }
-        self.inner.loose.put(&object.id, object.kind, &object.content)
+        self.inner.rely_on_links(object)?;
+        let existed = self.inner.loose.contains(&object.id)?;
+        self.inner.loose.put(&object.id, object.kind, &object.content)?;
+        // What it links may have been set aside before the file could be seen.
+        self.inner.rely_on_links(object).inspect_err(|_| {
+            if !existed {
+                // Best effort: the error that counts is the one above.
+                let _ = self.inner.loose.remove(&object.id);
+            }
+        })
     }
 
     fn sync(&self) -> Result<()> {
@@ -314,6 +317,9 @@ impl Inner {
 
     /// Puts a newer state in the place of the one before. The caller holds `loading`.
     fn install(&self, state: Arc<State>) {
+        if state.manifest.moved != self.state().manifest.moved {
+            self.loose.forget_vouched();
+        }
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
@@ -375,6 +381,19 @@ impl Inner {
             return Err(Error::HandleDead { path: path() });
         }
         Ok(())
+    }
+
+    /// Makes sure that all links of an object lead to what is there, and durable.
+    fn rely_on_links(self: &Arc<Inner>, object: &NewObject) -> Result<()> {
+        if object.links.is_empty() {
+            return Ok(());
+        }
+        // An empty transaction, so that what the links rely on is vouched for and durable.
+        let target = self.commit(&mut |snapshot| {
+            transaction::check_links(object, snapshot)?;
+            Ok(Transaction::default())
+        })?;
+        self.wait_durable(target)
     }
 
     /// Gives what only a writer needs, opened on first use.

@@ -12,6 +12,7 @@
 //! Not here: any repair.
 
 mod containers;
+mod cruft;
 mod files;
 mod inventory;
 mod journal;
@@ -235,7 +236,8 @@ impl<'a> Check<'a> {
             self.mirrors(&journal, &truth);
         }
         self.logs(&manifest, named.is_some());
-        self.total = manifest.packs.iter().map(|info| info.objects).sum();
+        let cruft = manifest.cruft.iter().map(|record| &record.pack);
+        self.total = manifest.packs.iter().chain(cruft).map(|info| info.objects).sum();
         self.total += journal.objects();
         self.journal_objects(&journal);
         let packs = match named.is_some() {
@@ -244,6 +246,7 @@ impl<'a> Check<'a> {
         };
         self.id_lists(&manifest);
         self.loose();
+        self.cruft(&manifest);
         self.ref_targets(&truth);
         self.missing(&journal);
         self.depths(&packs);

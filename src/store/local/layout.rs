@@ -62,6 +62,21 @@ impl Layout {
         self.loose_dir(&name[..2]).join(&name[2..])
     }
 
+    /// Loose files that were set aside as cruft.
+    pub(crate) fn cruft_dir(&self) -> PathBuf {
+        self.objects_dir().join("cruft")
+    }
+
+    pub(crate) fn cruft_fan(&self, fan: &str) -> PathBuf {
+        self.cruft_dir().join(fan)
+    }
+
+    /// A loose file that is cruft since some millisecond.
+    pub(crate) fn cruft(&self, id: &Id, since_ms: i64) -> PathBuf {
+        let name = id.to_string();
+        self.cruft_fan(&name[..2]).join(format!("{}.{since_ms:016x}", &name[2..]))
+    }
+
     pub(crate) fn pack_dir(&self) -> PathBuf {
         self.objects_dir().join("pack")
     }

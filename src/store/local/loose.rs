@@ -7,6 +7,10 @@
 //!
 //! Another process may see the name before its directory is synced. Who relies on a loose file that
 //! it did not write calls [`Loose::vouch`] first.
+//!
+//! What is set aside as cruft has another name (see `aside`): it is not there any more to writers.
+
+mod aside;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -33,8 +37,15 @@ const ZSTD_LEVEL: i32 = 3;
 pub(crate) struct Loose {
     disk: Arc<dyn Disk>,
     layout: Layout,
-    /// Those whose names this handle knows to be durable.
-    vouched: Mutex<HashSet<Id>>,
+    vouched: Mutex<Vouched>,
+}
+
+/// The files whose names a handle knows to be durable.
+#[derive(Debug, Default)]
+struct Vouched {
+    ids: HashSet<Id>,
+    /// How often all was forgotten.
+    epoch: u64,
 }
 
 impl Loose {
@@ -88,7 +99,8 @@ impl Loose {
             let _ = self.disk.remove(&aside);
         }
         let id = stored?;
-        self.vouch(&id)?;
+        // Whatever was known of a file of this name: this one is another.
+        self.sync_name(&id)?;
         Ok(id)
     }
 
@@ -137,19 +149,36 @@ impl Loose {
 
     /// Makes sure that an object's name is durable, once per handle.
     pub(crate) fn vouch(&self, id: &Id) -> Result<()> {
-        if self.vouched().contains(id) {
-            return Ok(());
+        match self.vouched().ids.contains(id) {
+            true => Ok(()),
+            false => self.sync_name(id),
         }
+    }
+
+    /// Makes an object's name durable. It is remembered if the file is there, and was all the time.
+    fn sync_name(&self, id: &Id) -> Result<()> {
+        let epoch = self.vouched().epoch;
         let path = self.layout.loose(id);
         let dir = path.parent().expect("a loose file stands in a directory");
         self.disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
         let objects_dir = self.layout.objects_dir();
         self.disk.sync_dir(&objects_dir).map_err(Error::io("sync", &objects_dir))?;
-        self.vouched().insert(*id);
+        let is_there = self.contains(id)?;
+        let mut vouched = self.vouched();
+        if is_there && vouched.epoch == epoch {
+            vouched.ids.insert(*id);
+        }
         Ok(())
     }
 
-    fn vouched(&self) -> std::sync::MutexGuard<'_, HashSet<Id>> {
+    /// Forgets which names are durable: files were set aside, and may be written again by others.
+    pub(crate) fn forget_vouched(&self) {
+        let mut vouched = self.vouched();
+        vouched.ids.clear();
+        vouched.epoch += 1;
+    }
+
+    fn vouched(&self) -> std::sync::MutexGuard<'_, Vouched> {
         self.vouched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -165,7 +194,11 @@ impl Loose {
 
     /// Reads an object, checked against its id.
     pub(crate) fn get(&self, id: &Id) -> Result<Option<Stored>> {
-        let Some((path, file)) = self.open(id)? else {
+        self.get_at(self.layout.loose(id), id)
+    }
+
+    fn get_at(&self, path: PathBuf, id: &Id) -> Result<Option<Stored>> {
+        let Some((path, file)) = self.open(path)? else {
             return Ok(None);
         };
         let (kind, content) = read_whole(&*file).map_err(|error| unreadable(&path, error))?;
@@ -177,7 +210,11 @@ impl Loose {
 
     /// Reads an object through and checks it against its id. Of a blob nothing is kept.
     pub(crate) fn verify(&self, id: &Id) -> Result<Option<(Kind, Vec<u8>)>> {
-        let Some((path, file)) = self.open(id)? else {
+        self.verify_at(self.layout.loose(id), id)
+    }
+
+    fn verify_at(&self, path: PathBuf, id: &Id) -> Result<Option<(Kind, Vec<u8>)>> {
+        let Some((path, file)) = self.open(path)? else {
             return Ok(None);
         };
         let failed = |error| unreadable(&path, error);
@@ -205,15 +242,18 @@ impl Loose {
 
     /// Gives an object's kind, as its file says.
     pub(crate) fn kind(&self, id: &Id) -> Result<Option<Kind>> {
-        let Some((path, file)) = self.open(id)? else {
+        self.kind_at(self.layout.loose(id))
+    }
+
+    fn kind_at(&self, path: PathBuf) -> Result<Option<Kind>> {
+        let Some((path, file)) = self.open(path)? else {
             return Ok(None);
         };
         let kind = begin(&*file).map(|(kind, _, _)| kind);
         kind.map(Some).map_err(|error| unreadable(&path, error))
     }
 
-    fn open(&self, id: &Id) -> Result<Option<(PathBuf, Box<dyn DiskFile>)>> {
-        let path = self.layout.loose(id);
+    fn open(&self, path: PathBuf) -> Result<Option<(PathBuf, Box<dyn DiskFile>)>> {
         match self.disk.open(&path, OpenMode::Read) {
             Ok(file) => Ok(Some((path, file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -223,9 +263,12 @@ impl Loose {
 
     /// Removes an object's file, if there is one.
     pub(crate) fn remove(&self, id: &Id) -> Result<()> {
-        let path = self.layout.loose(id);
-        self.vouched().remove(id);
-        match self.disk.remove(&path) {
+        self.vouched().ids.remove(id);
+        self.remove_at(&self.layout.loose(id))
+    }
+
+    fn remove_at(&self, path: &Path) -> Result<()> {
+        match self.disk.remove(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::io("remove", path)(error))
             }

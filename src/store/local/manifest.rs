@@ -11,13 +11,17 @@
 //! segment 12 closed 1048432 <last checksum>
 //! segment 13 open
 //! pack <id> <pack bytes> <index bytes> <objects>
+//! cruft <id> <pack bytes> <index bytes> <objects> <since, in milliseconds since 1970>
+//! moved 2
 //! refs 7 <bytes>
+//! expired 40
 //! log 3 <bytes> <operations>
 //! refused 7 <bytes>
 //! purge 7 <bytes>
 //! end <BLAKE3 of all the lines before>
 //! ```
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
@@ -41,8 +45,14 @@ pub(crate) struct Manifest {
     pub(crate) segments: Vec<SegmentRecord>,
     /// The packs, oldest first.
     pub(crate) packs: Vec<PackInfo>,
+    /// Packs of what nothing led to when it was set aside: readable, but missing to writers.
+    pub(crate) cruft: Vec<CruftRecord>,
+    /// How often loose files were set aside as cruft.
+    pub(crate) moved: u64,
     /// The refs as they were when the oldest segment began.
     pub(crate) refs: Option<FileRecord>,
+    /// How many operations were dropped before those of the first log.
+    pub(crate) expired: u64,
     /// The operations before the oldest segment, oldest first.
     pub(crate) logs: Vec<LogRecord>,
     /// The ids that may not come back.
@@ -63,6 +73,14 @@ pub(crate) struct SegmentRecord {
 pub(crate) struct Closed {
     pub(crate) bytes: u64,
     pub(crate) checksum: Id,
+}
+
+/// A pack of cruft, and since when it is that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CruftRecord {
+    pub(crate) pack: PackInfo,
+    /// Milliseconds since 1970.
+    pub(crate) since_ms: i64,
 }
 
 /// A numbered file and its length.
@@ -86,16 +104,26 @@ impl Manifest {
             generation: 1,
             segments: vec![SegmentRecord { sequence: first_sequence, closed: None }],
             packs: Vec::new(),
+            cruft: Vec::new(),
+            moved: 0,
             refs: None,
+            expired: 0,
             logs: Vec::new(),
             refused: None,
             purge: None,
         }
     }
 
-    /// Gives the number of operations in the log files.
+    /// Gives the number of the last operation in the log files.
     pub(crate) fn operations_logged(&self) -> u64 {
-        self.logs.iter().map(|log| log.operations).sum()
+        self.expired + self.logs.iter().map(|log| log.operations).sum::<u64>()
+    }
+
+    /// Puts packs in the place of others, where the first of them stood.
+    pub(crate) fn replace_packs(&mut self, old: &HashSet<Id>, new: &[PackInfo]) {
+        let at = self.packs.iter().position(|info| old.contains(&info.id)).unwrap_or(0);
+        self.packs.retain(|info| !old.contains(&info.id));
+        self.packs.splice(at..at, new.iter().copied());
     }
 
     /// Reads the manifest.
@@ -130,11 +158,20 @@ impl Manifest {
                 }
             };
         }
-        for PackInfo { id, pack_bytes, index_bytes, objects } in &self.packs {
-            let _ = writeln!(text, "pack {id} {pack_bytes} {index_bytes} {objects}");
+        for pack in &self.packs {
+            let _ = writeln!(text, "pack {}", words(pack));
+        }
+        for CruftRecord { pack, since_ms } in &self.cruft {
+            let _ = writeln!(text, "cruft {} {since_ms}", words(pack));
+        }
+        if self.moved > 0 {
+            let _ = writeln!(text, "moved {}", self.moved);
         }
         if let Some(FileRecord { number, bytes }) = &self.refs {
             let _ = writeln!(text, "refs {number} {bytes}");
+        }
+        if self.expired > 0 {
+            let _ = writeln!(text, "expired {}", self.expired);
         }
         for LogRecord { file: FileRecord { number, bytes }, operations } in &self.logs {
             let _ = writeln!(text, "log {number} {bytes} {operations}");
@@ -186,12 +223,12 @@ fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
                 checksum: Id::from_str(checksum).ok()?,
             }),
         }),
-        ["pack", id, pack_bytes, index_bytes, objects] => manifest.packs.push(PackInfo {
-            id: Id::from_str(id).ok()?,
-            pack_bytes: pack_bytes.parse().ok()?,
-            index_bytes: index_bytes.parse().ok()?,
-            objects: objects.parse().ok()?,
-        }),
+        ["pack", ref info @ ..] => manifest.packs.push(pack_info(info)?),
+        ["cruft", ref info @ .., since] => manifest
+            .cruft
+            .push(CruftRecord { pack: pack_info(info)?, since_ms: since.parse().ok()? }),
+        ["moved", count] => manifest.moved = count.parse().ok()?,
+        ["expired", count] => manifest.expired = count.parse().ok()?,
         ["refs", number, bytes] => manifest.refs = Some(file_record(number, bytes)?),
         ["log", number, bytes, operations] => manifest.logs.push(LogRecord {
             file: file_record(number, bytes)?,
@@ -202,6 +239,22 @@ fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+fn words(PackInfo { id, pack_bytes, index_bytes, objects }: &PackInfo) -> String {
+    format!("{id} {pack_bytes} {index_bytes} {objects}")
+}
+
+fn pack_info(words: &[&str]) -> Option<PackInfo> {
+    let [id, pack_bytes, index_bytes, objects] = words else {
+        return None;
+    };
+    Some(PackInfo {
+        id: Id::from_str(id).ok()?,
+        pack_bytes: pack_bytes.parse().ok()?,
+        index_bytes: index_bytes.parse().ok()?,
+        objects: objects.parse().ok()?,
+    })
 }
 
 fn file_record(number: &str, bytes: &str) -> Option<FileRecord> {
@@ -224,7 +277,13 @@ mod tests {
                 SegmentRecord { sequence: 13, closed: None },
             ],
             packs: vec![PackInfo { id: id(2), pack_bytes: 10, index_bytes: 20, objects: 3 }],
+            cruft: vec![CruftRecord {
+                pack: PackInfo { id: id(3), pack_bytes: 11, index_bytes: 21, objects: 4 },
+                since_ms: 1_700_000_000_000,
+            }],
+            moved: 2,
             refs: Some(FileRecord { number: 7, bytes: 99 }),
+            expired: 40,
             logs: vec![LogRecord { file: FileRecord { number: 3, bytes: 55 }, operations: 2 }],
             refused: Some(FileRecord { number: 7, bytes: 120 }),
             purge: Some(FileRecord { number: 7, bytes: 88 }),
@@ -234,6 +293,16 @@ mod tests {
     #[test]
     fn a_manifest_reads_back() {
         assert_eq!(parse(&example().to_text()).unwrap(), example());
+    }
+
+    #[test]
+    fn packs_take_the_place_of_others() {
+        let info = |byte| PackInfo { id: Id::from_bytes([byte; 32]), ..example().packs[0] };
+        let mut manifest = Manifest { packs: vec![info(1), info(2), info(3)], ..example() };
+        manifest.replace_packs(&[info(2).id, info(3).id].into(), &[info(4), info(5)]);
+        assert_eq!(manifest.packs, [info(1), info(4), info(5)]);
+        manifest.replace_packs(&HashSet::new(), &[info(6)]);
+        assert_eq!(manifest.packs[0], info(6), "the oldest");
     }
 
     #[test]

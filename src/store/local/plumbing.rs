@@ -14,9 +14,6 @@ use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
 
-/// Blocks of a repacked store are this long: fewer, better compressed.
-const REPACK_BLOCK_BYTES: usize = 1 << 20;
-const REPACK_LEVEL: i32 = 12;
 /// So much content of blobs is held at once to put together what is alike.
 const ALIKE_BYTES: usize = 32 << 20;
 
@@ -37,6 +34,10 @@ pub struct Counts {
     pub packs: u64,
     /// Bytes of packs and their indexes.
     pub pack_bytes: u64,
+    /// Objects that were set aside because nothing led to them.
+    pub cruft_objects: u64,
+    /// Bytes of what holds them.
+    pub cruft_bytes: u64,
 }
 
 /// What a repack did.
@@ -161,9 +162,17 @@ impl Inner {
             counts.packed_objects += info.objects;
             counts.pack_bytes += info.pack_bytes + info.index_bytes;
         }
+        for info in state.cruft.iter().map(|pack| pack.info()) {
+            counts.cruft_objects += info.objects;
+            counts.cruft_bytes += info.pack_bytes + info.index_bytes;
+        }
         for (_, bytes) in self.loose.list()? {
             counts.loose_objects += 1;
             counts.loose_bytes += bytes;
+        }
+        for aside in self.loose.list_aside()? {
+            counts.cruft_objects += 1;
+            counts.cruft_bytes += aside.bytes;
         }
         Ok(counts)
     }
@@ -202,10 +211,8 @@ impl Inner {
         let before = self.count_objects()?;
         self.checkpoint()?;
         let state = self.refresh()?;
-        let options =
-            PackOptions { level: REPACK_LEVEL, block_bytes: REPACK_BLOCK_BYTES, fold: true };
         let dir = self.layout.pack_dir();
-        let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, options)?;
+        let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, PackOptions::TIDY)?;
         let loose: Vec<Id> = self.loose.list()?.into_iter().map(|(id, _)| id).collect();
         let mut small = Vec::new();
         let mut blobs = Window::default();

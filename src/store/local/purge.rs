@@ -172,7 +172,7 @@ impl Inner {
             return Ok(false);
         };
         let mut manifest = state.manifest.clone();
-        packs.apply(&mut manifest.packs);
+        packs.apply(&mut manifest);
         if fresh.len() > 0 {
             let between = State::open(self.access(), manifest.clone(), Some(&state))?;
             manifest.packs.push(self.finish_pack(fresh, &Arc::new(between))?);
@@ -224,11 +224,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Lists the loose files that go.
+    /// Lists the loose files that go, cruft too.
     fn loose_that_go(&self, rewriter: &dyn Rewriter) -> Result<Vec<Id>> {
         let listed = self.loose.list()?.into_iter().map(|(id, _)| id);
-        let mut going: Vec<Id> = listed.filter(|id| rewriter.drops(id)).collect();
+        let aside = self.loose.list_aside()?.into_iter().map(|aside| aside.id);
+        let mut going: Vec<Id> = listed.chain(aside).filter(|id| rewriter.drops(id)).collect();
         going.sort_unstable();
+        going.dedup();
         Ok(going)
     }
 
@@ -239,20 +241,14 @@ impl Inner {
         rewriter: &dyn Rewriter,
         packs: &mut Repacked,
     ) -> Result<()> {
-        for pack in &state.packs {
+        for pack in state.all_packs() {
             let goes = |id: &Id| rewriter.drops(id) && !packs.left_out.contains(id);
             let ids = (0..pack.len()).map(|row| pack.id(row)).collect::<Result<Vec<Id>>>()?;
             if !ids.iter().any(goes) {
                 continue;
             }
-            let options = PackOptions { fold: pack.may_be_folded()?, ..PackOptions::default() };
-            let mut writer =
-                PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), options)?;
-            writer.add_kept(pack, &|id| !rewriter.drops(id))?;
-            let kept = match writer.len() {
-                0 => None,
-                _ => Some(self.finish_pack(writer, state)?),
-            };
+            let mut is_kept = |row: u32| !rewriter.drops(&ids[row as usize]);
+            let kept = self.rewrite(pack, &mut is_kept, state)?;
             packs.replace(pack.info().id, kept);
             packs.left_out.extend(ids.into_iter().filter(|id| rewriter.drops(id)));
         }
@@ -290,7 +286,7 @@ impl Inner {
     }
 
     fn show_packs(&self, state: &State, rewriter: &mut dyn Rewriter) -> Result<()> {
-        for pack in &state.packs {
+        for pack in state.all_packs() {
             pack.for_each(&mut |id, kind, content| {
                 rewriter.see(id, kind, content)?;
                 Ok(ControlFlow::Continue(()))
@@ -311,6 +307,14 @@ impl Inner {
                 && let Some(stored) = self.loose.get(&id)?
             {
                 rewriter.see(&id, stored.kind, &stored.content)?;
+            }
+        }
+        for aside in self.loose.list_aside()? {
+            if seen.insert(aside.id)
+                && !state.is_purged(&aside.id)?
+                && let Some(stored) = self.loose.get_aside(&aside.id)?
+            {
+                rewriter.see(&aside.id, stored.kind, &stored.content)?;
             }
         }
         Ok(())

@@ -81,6 +81,7 @@ impl Inner {
         let state = Arc::new(State {
             manifest,
             packs: state.packs.clone(),
+            cruft: state.cruft.clone(),
             segments,
             refs: state.refs.clone(),
             logs: state.logs.clone(),

@@ -191,7 +191,7 @@ impl Inner {
             let mut writer = self.pack_writer(folded?.contains(&true))?;
             for pack in &same {
                 for block in 0..pack.blocks() {
-                    writer.add_block(pack, block)?;
+                    writer.add_block(pack, block, &mut |_| true)?;
                 }
             }
             let merged = self.finish_pack(writer, &state)?;
@@ -328,7 +328,8 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
     named.extend(logs.map(|record| layout.log(record.file.number)));
     named.extend(manifest.refused.iter().map(|record| layout.refused(record.number)));
     named.extend(manifest.purge.iter().map(|record| layout.purge(record.number)));
-    for info in &manifest.packs {
+    let cruft = manifest.cruft.iter().map(|record| &record.pack);
+    for info in manifest.packs.iter().chain(cruft) {
         named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
     }
     named

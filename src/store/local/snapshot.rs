@@ -40,6 +40,8 @@ enum Place<'a> {
     Journal(&'a Segment, Location),
     Pack(&'a Pack, u32),
     Loose,
+    /// Loose, and cruft.
+    Aside,
 }
 
 impl LocalSnapshot {
@@ -77,12 +79,34 @@ impl LocalSnapshot {
         self.state.segments.iter().rev().map(|segment| &**segment).zip(ends)
     }
 
+    /// Finds an object for a reader: cruft too.
     fn find(&self, id: &Id) -> Result<Option<Place<'_>>> {
+        match self.find_live(id)? {
+            None => self.find_cruft(id),
+            found => Ok(found),
+        }
+    }
+
+    /// Finds an object as writers see it.
+    fn find_live(&self, id: &Id) -> Result<Option<Place<'_>>> {
         match self.find_contained(id)? {
             None if self.state.is_purged(id)? => Ok(None),
             None => Ok(self.inner.loose.contains(id)?.then_some(Place::Loose)),
             found => Ok(found),
         }
+    }
+
+    /// Finds an object that was set aside because nothing led to it.
+    fn find_cruft(&self, id: &Id) -> Result<Option<Place<'_>>> {
+        for pack in &self.state.cruft {
+            if let Some(row) = pack.find(id)? {
+                return Ok(Some(Place::Pack(pack, row)));
+            }
+        }
+        let is_aside = self.state.manifest.moved > 0
+            && !self.state.is_purged(id)?
+            && self.inner.loose.find_aside(id)?.is_some();
+        Ok(is_aside.then_some(Place::Aside))
     }
 
     /// Finds an object in the journal or a pack.
@@ -123,8 +147,13 @@ impl LocalSnapshot {
         topology_of(&self.get(id)?.ok_or(Error::ObjectMissing { id: *id })?)
     }
 
+    /// Gives an object's kind, if it is there: to a plan, cruft is not.
     fn kind(&self, id: &Id) -> Result<Option<Kind>> {
-        match self.find(id)? {
+        let found = match self.find_live(id)? {
+            None if self.follows => self.find_cruft(id)?,
+            found => found,
+        };
+        match found {
             Some(Place::Journal(_, location)) => Ok(Some(location.kind)),
             Some(Place::Pack(pack, row)) => pack.kind(row).map(Some),
             Some(Place::Loose) => {
@@ -134,6 +163,7 @@ impl LocalSnapshot {
                 }
                 Ok(kind)
             }
+            Some(Place::Aside) => self.inner.loose.kind_aside(id),
             None => Ok(None),
         }
     }
@@ -159,6 +189,7 @@ impl LocalSnapshot {
             }
             Some(Place::Pack(pack, row)) => pack.read(row, &self.inner.cache).map(Some),
             Some(Place::Loose) => self.inner.loose.get(id),
+            Some(Place::Aside) => self.inner.loose.get_aside(id),
             None => Ok(None),
         }
     }
@@ -252,11 +283,14 @@ impl Snapshot for LocalSnapshot {
             let seen = table.objects.iter().filter(|(_, location)| location.group_end <= end);
             found.extend(seen.map(|(id, _)| *id).filter(|id| prefix.matches(id)));
         }
-        for pack in &self.state.packs {
+        if self.state.manifest.moved > 0 {
+            found.extend(self.inner.loose.with_prefix_aside(prefix)?);
+        }
+        for pack in self.state.all_packs() {
             pack.prefix(prefix, limit, &mut found)?;
         }
         if let Some(newer) = self.newer()? {
-            for pack in &newer.state.packs {
+            for pack in newer.state.all_packs() {
                 pack.prefix(prefix, limit, &mut found)?;
             }
         }

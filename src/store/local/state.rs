@@ -15,7 +15,7 @@ use crate::store::local::durable::Position;
 use crate::store::local::layout::Layout;
 use crate::store::local::manifest::{FileRecord, Manifest, SegmentRecord};
 use crate::store::local::oplog::OperationLog;
-use crate::store::local::pack::Pack;
+use crate::store::local::pack::{Pack, PackInfo};
 use crate::store::local::packed_refs::PackedRefs;
 use crate::store::local::refused::{IdList, PURGE_MAGIC, REFUSED_MAGIC};
 use crate::store::local::segment::{HEADER_BYTES, Segment, Tail};
@@ -29,6 +29,8 @@ const RELOADS_MAX: usize = 100;
 pub(crate) struct State {
     pub(crate) manifest: Manifest,
     pub(crate) packs: Vec<Arc<Pack>>,
+    /// Packs that only readers look into.
+    pub(crate) cruft: Vec<Arc<Pack>>,
     /// The journal, oldest first; the last one is open.
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) refs: Option<Arc<PackedRefs>>,
@@ -85,12 +87,14 @@ impl State {
     ) -> Result<State> {
         let Access { disk, layout, .. } = access;
         let pack_dir = layout.pack_dir();
-        let known = |id| previous?.packs.iter().find(|pack| pack.info().id == id).cloned();
-        let packs = manifest.packs.iter().map(|info| match known(info.id) {
+        let known = |id| previous?.all_packs().find(|pack| pack.info().id == id).cloned();
+        let open = |info: &PackInfo| match known(info.id) {
             Some(pack) => Ok(pack),
             None => Pack::open(Arc::clone(disk), &pack_dir, info).map(Arc::new),
-        });
-        let packs = packs.collect::<Result<_>>()?;
+        };
+        let packs = manifest.packs.iter().map(open).collect::<Result<_>>()?;
+        let cruft = manifest.cruft.iter().map(|record| open(&record.pack));
+        let cruft = cruft.collect::<Result<_>>()?;
         let segments = manifest.segments.iter().map(|record| segment(access, record, previous));
         let segments = segments.collect::<Result<_>>()?;
         let refs = match (&manifest.refs, previous) {
@@ -103,7 +107,7 @@ impl State {
                 Some(Arc::new(PackedRefs::open(&**disk, &path, record.bytes)?))
             }
         };
-        let mut first = 1;
+        let mut first = manifest.expired + 1;
         let mut logs = Vec::new();
         for record in &manifest.logs {
             let path = layout.log(record.file.number);
@@ -118,12 +122,17 @@ impl State {
         };
         let refused = list(&manifest.refused, Layout::refused, REFUSED_MAGIC)?;
         let purge = list(&manifest.purge, Layout::purge, PURGE_MAGIC)?;
-        Ok(State { manifest, packs, segments, refs, logs, refused, purge })
+        Ok(State { manifest, packs, cruft, segments, refs, logs, refused, purge })
     }
 
     /// Says whether a loose file no longer counts, though it may still be there.
     pub(crate) fn is_purged(&self, id: &Id) -> Result<bool> {
         self.purge.as_ref().map_or(Ok(false), |list| list.contains(id))
+    }
+
+    /// Gives all packs, cruft last.
+    pub(crate) fn all_packs(&self) -> impl Iterator<Item = &Arc<Pack>> {
+        self.packs.iter().chain(&self.cruft)
     }
 
     /// Gives the open segment.

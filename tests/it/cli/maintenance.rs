@@ -25,7 +25,7 @@ fn objects_are_counted_where_they_are() {
     let names: Vec<String> = counts(&sandbox).into_iter().map(|(name, _)| name).collect();
     insta::assert_snapshot!(
         names.join(" "),
-        @"journal size-journal count size in-pack packs size-pack"
+        @"journal size-journal count size in-pack packs size-pack cruft size-cruft"
     );
     // Three entries and the session.
     assert_eq!(count(&sandbox, "journal"), 4);

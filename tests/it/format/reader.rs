@@ -39,7 +39,10 @@ pub(crate) fn read(root: &Path, page: &Page) -> Contents {
         match *words {
             ["generation", _] => {}
             ["segment", sequence, ..] => segments.push((sequence, words[2..].join(" "))),
-            ["pack", id, pack_bytes, index_bytes, objects] => {
+            ["moved", _] | ["expired", _] => {}
+            // A reader looks into cruft last; the objects are the same ones.
+            ["pack", id, pack_bytes, index_bytes, objects]
+            | ["cruft", id, pack_bytes, index_bytes, objects, _] => {
                 let bytes = [pack_bytes, index_bytes, objects].map(|word| word.parse().unwrap());
                 super::packs::read(root, page, id, bytes, &mut contents);
             }

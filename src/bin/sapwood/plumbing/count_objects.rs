@@ -32,6 +32,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         ("in-pack", counts.packed_objects, false),
         ("packs", counts.packs, false),
         ("size-pack", counts.pack_bytes, true),
+        ("cruft", counts.cruft_objects, false),
+        ("size-cruft", counts.cruft_bytes, true),
     ];
     if context.output.json {
         context.output.record([
@@ -42,6 +44,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             ("packed_objects", output::count(counts.packed_objects)),
             ("packs", output::count(counts.packs)),
             ("pack_bytes", output::count(counts.pack_bytes)),
+            ("cruft_objects", output::count(counts.cruft_objects)),
+            ("cruft_bytes", output::count(counts.cruft_bytes)),
         ])?;
     } else if args.verbose {
         for (name, number, is_bytes) in numbers {

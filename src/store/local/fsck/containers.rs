@@ -170,7 +170,7 @@ impl Check<'_> {
         for entry in self.entries(&dir) {
             let path = dir.join(&entry.name);
             match entry.name.as_str() {
-                "pack" | "journal" if entry.is_dir => {}
+                "pack" | "journal" | "cruft" if entry.is_dir => {}
                 name if entry.is_dir && is_fan(name) => self.fan(&loose, name),
                 _ if self.lists.contains(&path) => {}
                 _ => self.stray(&path, entry.is_dir),

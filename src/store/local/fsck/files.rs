@@ -47,11 +47,11 @@ impl Check<'_> {
         Manifest {
             generation: 0,
             segments: segments.into_iter().map(segment).collect(),
-            packs: Vec::new(),
             refs: numbered(self.layout.refs_dir(), "packed-").pop(),
             logs: logs.into_iter().map(log).collect(),
             refused: numbered(self.layout.objects_dir(), REFUSED).pop(),
             purge: numbered(self.layout.objects_dir(), PURGE).pop(),
+            ..Manifest::new(0)
         }
     }
 

@@ -89,6 +89,11 @@ impl Inventory {
         self.row(id).is_some_and(|row| row.held)
     }
 
+    /// Says whether another object links an object.
+    pub(super) fn is_linked(&self, id: &Id) -> bool {
+        self.row(id).is_some_and(|row| row.referrers > 0)
+    }
+
     /// Gives the kind of an object, where it is known.
     pub(super) fn kind(&self, id: &Id) -> Option<Kind> {
         self.row(id)?.kind

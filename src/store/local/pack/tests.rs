@@ -339,7 +339,7 @@ fn blocks_are_copied_as_they_are_unless_an_object_is_there_already() {
     let pack = open(dir.path(), &info).unwrap();
     let mut writer = PackWriter::new(Arc::new(OsDisk), other.path(), SMALL_BLOCKS).unwrap();
     for block in 0..pack.blocks() {
-        writer.add_block(&pack, block).unwrap();
+        writer.add_block(&pack, block, &mut |_| true).unwrap();
     }
     assert_eq!(writer.finish(&mut outside_depth).unwrap(), info);
     for file in PackFile::ALL {
@@ -353,7 +353,7 @@ fn blocks_are_copied_as_they_are_unless_an_object_is_there_already() {
         writer.add(&known.id, known.kind, &known.content).unwrap();
     }
     for block in (0..pack.blocks()).rev() {
-        writer.add_block(&pack, block).unwrap();
+        writer.add_block(&pack, block, &mut |_| true).unwrap();
     }
     let info = writer.finish(&mut outside_depth).unwrap();
     assert_eq!(info.objects, family.len() as u64);

@@ -39,6 +39,12 @@ pub(crate) struct PackOptions {
     pub(crate) fold: bool,
 }
 
+impl PackOptions {
+    /// How a store is packed that was tidied: fewer blocks, better compressed.
+    pub(crate) const TIDY: PackOptions =
+        PackOptions { level: 12, block_bytes: 1 << 20, fold: true };
+}
+
 impl Default for PackOptions {
     fn default() -> PackOptions {
         PackOptions { level: 3, block_bytes: 64 << 10, fold: false }
@@ -134,16 +140,26 @@ impl PackWriter {
         added
     }
 
-    /// Copies a block of another pack as it is, without decompressing it.
+    /// Copies the wanted rows of a block of another pack, the whole block as it is.
     ///
-    /// Where one of its objects is here already, the others are added one by one; so are all where
-    /// the block is folded and this pack may not be.
-    pub(crate) fn add_block(&mut self, pack: &Pack, block: u32) -> Result<()> {
-        let rows = pack.block_rows(block)?;
+    /// Where one of its objects is not wanted, or is here already, the others are added one by one;
+    /// so are all where the block is folded and this pack may not be.
+    pub(crate) fn add_block(
+        &mut self,
+        pack: &Pack,
+        block: u32,
+        is_wanted: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<()> {
+        let all = pack.block_rows(block)?;
+        let rows: Vec<u32> = all.iter().copied().filter(|row| is_wanted(*row)).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
         let ids = rows.iter().map(|row| pack.id(*row));
         let ids = ids.collect::<Result<Vec<Id>>>()?;
         let found = pack.block(block)?;
-        if ids.iter().any(|id| self.numbers.contains_key(id))
+        if rows.len() < all.len()
+            || ids.iter().any(|id| self.numbers.contains_key(id))
             || found.header.is_folded && !self.fold
         {
             let raw = pack.load(block)?;
@@ -172,25 +188,6 @@ impl PackWriter {
             self.place(id, position.kind, position.offset as usize)?;
         }
         self.put_block(&found.header, found.frame)
-    }
-
-    /// Adds the objects of another pack that are to be kept; blocks that are kept whole are copied.
-    pub(crate) fn add_kept(&mut self, pack: &Pack, keep: &dyn Fn(&Id) -> bool) -> Result<()> {
-        for block in 0..pack.blocks() {
-            let rows = pack.block_rows(block)?;
-            let kept = rows.iter().map(|row| Ok(keep(&pack.id(*row)?)));
-            let kept = kept.collect::<Result<Vec<bool>>>()?;
-            if !kept.contains(&false) {
-                self.add_block(pack, block)?;
-            } else if kept.contains(&true) {
-                let raw = pack.load(block)?;
-                for row in rows.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(row, _)| row) {
-                    let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
-                    self.add(&pack.id(*row)?, span.kind, &raw[span.content])?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Finishes the pack: all three files durable under their names.

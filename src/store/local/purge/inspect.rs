@@ -36,7 +36,7 @@ impl LocalStore {
     ) -> Result<()> {
         let inner = &self.inner;
         let state = inner.refresh()?;
-        for pack in &state.packs {
+        for pack in state.all_packs() {
             pack.for_each(&mut |id, kind, content| {
                 visit(Part::Object(id, kind, content))?;
                 Ok(ControlFlow::Continue(()))
@@ -50,6 +50,11 @@ impl LocalStore {
         for (id, _) in inner.loose.list()? {
             if let Some(stored) = inner.loose.get(&id)? {
                 visit(Part::Object(&id, stored.kind, &stored.content))?;
+            }
+        }
+        for aside in inner.loose.list_aside()? {
+            if let Some(stored) = inner.loose.get_aside(&aside.id)? {
+                visit(Part::Object(&aside.id, stored.kind, &stored.content))?;
             }
         }
         let snapshot = LocalSnapshot::new(inner.clone(), state);

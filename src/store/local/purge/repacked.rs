@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::id::Id;
+use crate::store::local::manifest::Manifest;
 use crate::store::local::pack::PackInfo;
+use crate::store::local::rewrite;
 
 /// Packs that were written anew.
 #[derive(Debug, Default)]
@@ -23,11 +25,10 @@ impl Repacked {
     }
 
     /// Puts the new packs where the old ones were, and the added ones behind them.
-    pub(super) fn apply(&self, packs: &mut Vec<PackInfo>) {
-        let after = packs.iter().filter_map(|info| match self.replaced.get(&info.id) {
-            Some(after) => *after,
-            None => Some(*info),
-        });
-        *packs = after.chain(self.added.iter().copied()).collect();
+    pub(super) fn apply(&self, manifest: &mut Manifest) {
+        for (before, after) in &self.replaced {
+            rewrite::replace(manifest, before, *after);
+        }
+        manifest.packs.extend(&self.added);
     }
 }

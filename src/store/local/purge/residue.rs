@@ -36,8 +36,14 @@ impl Inner {
             self.loose.remove(&id)?;
             dirs.extend(self.layout.loose(&id).parent().map(Path::to_owned));
         }
+        for aside in self.loose.list_aside()? {
+            if purged.contains(&aside.id)? {
+                self.loose.remove_aside(&aside)?;
+                dirs.insert(self.layout.cruft_fan(&aside.id.short(2)));
+            }
+        }
         self.remove_incoming()?;
-        self.remove_below(&self.layout.cache_dir())?;
+        self.forget_cache()?;
         self.mirror_all()?;
         self.remove_stray_mirrors(&mut dirs)?;
         self.sweep()?;
@@ -85,10 +91,6 @@ impl Inner {
         }
         mirrors.keep_if(false);
         guard.release(state.manifest.generation).map(drop)
-    }
-
-    fn remove_below(&self, dir: &Path) -> Result<()> {
-        self.files_below(dir)?.iter().try_for_each(|path| self.remove_file(path))
     }
 
     /// Lists all files below a directory.

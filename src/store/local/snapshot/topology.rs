@@ -90,7 +90,7 @@ impl LocalSnapshot {
     /// Gives the depth of an object, from pack to pack where their graphs leave it open.
     pub(crate) fn depth_of(&self, id: &Id) -> Result<Option<u64>> {
         let (mut next, mut steps) = (*id, 0u64);
-        let steps_max: u64 = self.state.packs.iter().map(|pack| u64::from(pack.len())).sum();
+        let steps_max: u64 = self.state.all_packs().map(|pack| u64::from(pack.len())).sum();
         while steps <= steps_max {
             let place = self.find(&next)?;
             let Some(Place::Pack(pack, row)) = place else {

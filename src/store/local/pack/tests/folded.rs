@@ -27,7 +27,7 @@ fn folded_blocks_are_smaller_and_say_the_same() {
     for options in [plain, folded] {
         let mut writer = PackWriter::new(Arc::new(OsDisk), dir.path(), options).unwrap();
         for block in 0..pack.blocks() {
-            writer.add_block(&pack, block).unwrap();
+            writer.add_block(&pack, block, &mut |_| true).unwrap();
         }
         let copied = writer.finish(&mut outside_depth).unwrap();
         let expected = if options.fold { info } else { plain_info };
