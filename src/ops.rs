@@ -22,6 +22,7 @@ mod dedup;
 mod diff;
 mod edit;
 mod exact;
+mod expire;
 mod export;
 mod fork;
 mod grep;
@@ -73,6 +74,7 @@ pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use dedup::{Cause, Sharing, Survey, SurveyOptions, Waste, sharing, survey};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
+pub use expire::{ExpireOptions, Expiry, Kept, expire, plan_expire};
 pub use export::{
     Scope, TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart,
     TreeExported, export, export_memory_tree, html, markdown, training, training_parquet,

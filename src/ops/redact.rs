@@ -41,6 +41,9 @@ pub use scrub::{REPLACEMENT, Scrubber};
 /// The event and the operation that say what was redacted.
 const REDACT: &str = "redact";
 
+/// The events of what can't be taken back.
+pub(super) const FINAL: [&str; 2] = [REDACT, forget::FORGET];
+
 /// How many objects are listed by id.
 const LISTED_MAX: usize = 1000;
 

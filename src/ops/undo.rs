@@ -15,6 +15,7 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::Target;
+use crate::ops::redact::FINAL;
 use crate::ops::removed::{numbers, parts};
 use crate::ops::undo_meta;
 use crate::repo::{Repo, read_event, read_session};
@@ -74,6 +75,7 @@ pub fn undo(
             why: format!("there is nothing of {actor}'s to {}", direction.name()),
             hint: "'sapwood op log' lists the operations",
         })?;
+        refuse_final(snapshot, &record)?;
         let owner = owner(&record).map(str::to_owned).or(session);
         let owner = owner.ok_or_else(|| Error::Refused {
             why: format!("operation {} belongs to no session", record.number),
@@ -138,6 +140,25 @@ fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<
         return Ok(number.map(|number| (direction, number)));
     }
     Ok(None)
+}
+
+/// Refuses to take back what was done for good.
+fn refuse_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<()> {
+    for moved in &record.moves {
+        let is_events = parts(&moved.name).is_some_and(|(_, rest)| rest == "events");
+        let Some(RefValue::Id(id)) = moved.new.as_ref().filter(|_| is_events) else {
+            continue;
+        };
+        if snapshot.kinds(&[*id])?[0] == Some(Kind::Event)
+            && FINAL.contains(&read_event(snapshot, id)?.label.as_str())
+        {
+            return Err(Error::Refused {
+                why: format!("operation {} removed something for good", record.number),
+                hint: "nothing brings back what 'redact' and 'forget' removed",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Finds the operation to undo or redo.

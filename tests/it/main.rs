@@ -16,6 +16,7 @@ mod golden;
 mod import;
 mod model;
 mod processes;
+mod redact;
 mod sample;
 mod seeds;
 mod sim;

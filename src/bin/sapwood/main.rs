@@ -5,6 +5,7 @@
 
 mod args;
 mod config;
+mod confirm;
 mod failure;
 mod open;
 mod output;

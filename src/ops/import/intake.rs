@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
@@ -60,6 +60,8 @@ pub(super) struct Intake<'a> {
     pub(super) time: i64,
     pub(super) objects: Vec<NewObject>,
     objects_bytes: usize,
+    /// The lines of the objects that are gathered.
+    lines: Vec<(Id, u64)>,
     /// Parents that were not found, by the hashes of their ids.
     pub(super) orphans: BTreeMap<u64, String>,
     /// Parents that were not found in the file so far.
@@ -98,6 +100,7 @@ impl<'a> Intake<'a> {
             time: 0,
             objects: Vec::new(),
             objects_bytes: 0,
+            lines: Vec::new(),
             orphans: BTreeMap::new(),
             absent: HashSet::new(),
             hangs: BTreeMap::new(),
@@ -282,11 +285,13 @@ impl<'a> Intake<'a> {
             raw: prepared.raw,
         };
         for blob in prepared.blobs {
+            self.lines.push((blob.id(), prepared.line));
             self.objects_bytes += blob.content().len();
             self.objects.push(blob);
         }
         let object = entry.encode()?;
         let id = object.id();
+        self.lines.push((id, prepared.line));
         self.objects_bytes += object.content().len();
         self.objects.push(object);
         Ok(id)
@@ -368,8 +373,16 @@ impl<'a> Intake<'a> {
         if self.is_dry || objects.is_empty() {
             return Ok(());
         }
-        self.repo.commit(Durability::Relaxed, &mut |_| {
+        let lines = std::mem::take(&mut self.lines);
+        let committed = self.repo.commit(Durability::Relaxed, &mut |_| {
             Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+        });
+        committed.map_err(|error| match error {
+            Error::Removed { id, kind, .. } => {
+                let line = lines.iter().find(|(known, _)| *known == id).map(|(_, line)| *line);
+                Error::Removed { id, kind, line }
+            }
+            error => error,
         })
     }
 

@@ -127,13 +127,14 @@ impl Forgetting<'_> {
         let mut open = entries;
         while let Some(row) = open.pop() {
             for link in graph.links(row) {
-                let is_part = matches!(graph.kind(*link), Some(Kind::Blob | Kind::Node));
-                let place = *link as usize;
-                if is_part
-                    && !gone[place]
-                    && !pinned[place]
-                    && turned.of(*link).iter().all(|from| gone[*from as usize])
-                {
+                let (kind, place) = (graph.kind(*link), *link as usize);
+                let is_part = matches!(kind, Some(Kind::Blob | Kind::Node));
+                // What is known is known on a path; an event only tells of it.
+                let goes = |from: &Row| {
+                    let tells = kind == Some(Kind::Node) && graph.kind(*from) == Some(Kind::Event);
+                    gone[*from as usize] || tells
+                };
+                if is_part && !gone[place] && !pinned[place] && turned.of(*link).iter().all(goes) {
                     gone[place] = true;
                     open.push(*link);
                 }
@@ -305,6 +306,18 @@ impl Rewriter for Forgetting<'_> {
                 // It keeps its number, which undo and redo go by.
                 true => operation.command = FORGET.to_owned(),
                 false => *moves = record.moves,
+            }
+        }
+        for (operation, moves) in &mut operations {
+            let values = moves.iter().flat_map(|moved| [&moved.old, &moved.new]).flatten();
+            let mut ids = values.filter_map(|value| match value {
+                RefValue::Id(id) => Some(id),
+                RefValue::Symbolic(_) => None,
+            });
+            if ids.any(|id| self.gone.contains(id)) {
+                // What was typed may be what was said.
+                let word = operation.command.split(' ').next().unwrap_or_default().to_owned();
+                operation.command = word;
             }
         }
         self.ledger.mend_operations(&mut operations, &mut RefName::clone);

@@ -20,6 +20,18 @@ pub(super) enum Fate {
     Gone { before: Option<Id>, went: u64 },
 }
 
+/// What becomes of links in a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Links {
+    /// One to an entry that went leads to the one before it; one to a string that is short now
+    /// becomes that string.
+    Places,
+    /// One to an entry that went goes.
+    Named,
+    /// As above, and one to a string stays a link.
+    Exact,
+}
+
 /// What became of objects, and what is replaced in texts.
 #[derive(Debug, Default)]
 pub(super) struct Mender {
@@ -86,9 +98,9 @@ impl Mender {
     fn mend_entry(&self, entry: &mut Entry) -> bool {
         entry.parents = self.all(&entry.parents);
         let mut changed = self.text(&mut entry.label);
-        changed |= self.value(&mut entry.body, true);
+        changed |= self.value(&mut entry.body, Links::Places);
         if let Some(raw) = &mut entry.raw {
-            changed |= self.value(raw, true);
+            changed |= self.value(raw, Links::Places);
         }
         changed
     }
@@ -96,7 +108,7 @@ impl Mender {
     fn mend_node(&self, node: &mut Node) -> bool {
         node.parents = self.all(&node.parents);
         let mut changed = self.text(&mut node.branch);
-        changed |= self.value(&mut node.card, true);
+        changed |= self.value(&mut node.card, Links::Places);
         for fact in &mut node.facts {
             fact.source = fact.source.and_then(|source| self.id(&source));
             let assigned = fact.key.as_ref().zip(fact.value.as_text());
@@ -106,11 +118,11 @@ impl Mender {
                 fact.value = Value::Text(scrubbed);
                 changed = true;
             }
-            changed |= self.value(&mut fact.value, true);
+            changed |= self.value(&mut fact.value, Links::Places);
             changed |= self.text_if(&mut fact.key);
         }
         for note in &mut node.notes {
-            changed |= self.value(note, true);
+            changed |= self.value(note, Links::Places);
         }
         changed
     }
@@ -123,8 +135,13 @@ impl Mender {
             self.spelled(&mut event.body);
         }
         let mut changed = self.text(&mut event.label);
-        // What a person attached is linked as it is; a long string reads as one, however short.
-        changed |= self.value(&mut event.body, event.label != "attach");
+        let links = match event.label.as_str() {
+            // What a person named is that or nothing, and what they attached is linked as it is.
+            "attach" => Links::Exact,
+            "label" => Links::Named,
+            _ => Links::Places,
+        };
+        changed |= self.value(&mut event.body, links);
         changed
     }
 
@@ -146,9 +163,9 @@ impl Mender {
             fork.entry = fork.entry.and_then(|entry| self.entry(&entry));
             changed |= self.text(&mut fork.session);
             changed |= self.text_if(&mut fork.reason);
-            changed |= self.value(&mut fork.metadata, true);
+            changed |= self.value(&mut fork.metadata, Links::Places);
         }
-        changed |= self.value(&mut session.meta, true);
+        changed |= self.value(&mut session.meta, Links::Places);
         changed
     }
 
@@ -177,27 +194,28 @@ impl Mender {
     }
 
     /// Mends the links of a value, and replaces in its texts.
-    fn value(&self, value: &mut Value, strings: bool) -> bool {
-        self.links(value, strings);
+    fn value(&self, value: &mut Value, how: Links) -> bool {
+        self.links(value, how);
         self.scrubber.as_ref().is_some_and(|scrubber| scrubber.value(value))
     }
 
-    fn links(&self, value: &mut Value, strings: bool) {
+    fn links(&self, value: &mut Value, how: Links) {
         match value {
             Value::Link(id) => {
-                if let Some(text) = self.short.get(id).filter(|_| strings) {
+                if let Some(text) = self.short.get(id).filter(|_| how != Links::Exact) {
                     *value = Value::Text(text.clone());
                 } else if let Some(fate) = self.fates.get(id) {
                     *value = match fate {
-                        Fate::Became(now) | Fate::Gone { before: Some(now), .. } => {
+                        Fate::Became(now) => Value::Link(*now),
+                        Fate::Gone { before: Some(now), .. } if how == Links::Places => {
                             Value::Link(*now)
                         }
-                        Fate::Gone { before: None, .. } => Value::Null,
+                        Fate::Gone { .. } => Value::Null,
                     };
                 }
             }
-            Value::List(items) => items.iter_mut().for_each(|item| self.links(item, strings)),
-            Value::Map(pairs) => pairs.iter_mut().for_each(|(_, item)| self.links(item, strings)),
+            Value::List(items) => items.iter_mut().for_each(|item| self.links(item, how)),
+            Value::Map(pairs) => pairs.iter_mut().for_each(|(_, item)| self.links(item, how)),
             _ => {}
         }
     }

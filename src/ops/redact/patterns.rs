@@ -91,7 +91,8 @@ impl Patterns {
                 return Err(at("a literal has 4 bytes or more"));
             }
             let name = format!("literal {number}");
-            patterns.push(Pattern::new(name, regex::escape(&literal)).map_err(|_| at("too long"))?);
+            let pattern = Pattern::new(name, spellings(&literal));
+            patterns.push(pattern.map_err(|_| at("too long"))?);
             literals.push(literal.into_bytes());
         }
         if patterns.is_empty() {
@@ -195,6 +196,20 @@ impl Pattern {
             }
         }
     }
+}
+
+/// Gives an expression for all ways in which a literal is written: as it is; and as a command that
+/// was typed is remembered, with quotes that a shell takes and without control characters.
+fn spellings(literal: &str) -> String {
+    let quoted = literal.replace('\'', r"'\''");
+    let flat = |text: &str| text.replace(char::is_control, " ");
+    let mut spellings = vec![literal.to_owned()];
+    for other in [flat(literal), flat(&quoted), quoted] {
+        if !spellings.contains(&other) {
+            spellings.push(other);
+        }
+    }
+    spellings.iter().map(|text| regex::escape(text)).collect::<Vec<_>>().join("|")
 }
 
 /// Joins hits that overlap.
