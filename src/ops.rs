@@ -11,6 +11,7 @@
 mod append;
 mod attach;
 mod branch;
+mod bundle;
 mod cherry_pick;
 mod children;
 mod compact;
@@ -52,6 +53,7 @@ mod siblings;
 mod stats;
 mod switch;
 mod target;
+mod transfer;
 mod tree;
 mod undo;
 mod undo_meta;
@@ -62,6 +64,10 @@ pub use attach::{AttachOptions, AttachOutcome, Attached, attach};
 pub use branch::{
     BranchInfo, BranchOptions, BranchOutcome, branch, branch_contains, branches, delete_branch,
     rename_branch,
+};
+pub use bundle::{
+    BundleCheck, BundleHead, Bundled, Mark, Marks, NoMarks, UnbundleOptions, create_bundle,
+    read_bundle_head, unbundle, verify_bundle,
 };
 pub use cherry_pick::{PickOutcome, cherry_pick};
 pub use children::children;
@@ -116,6 +122,10 @@ pub use siblings::{Sibling, siblings};
 pub use stats::{BranchStats, Stats, Tally, stats};
 pub use switch::{Goal, SwitchOptions, SwitchOutcome, switch};
 pub use target::{Spot, Target};
+pub use transfer::{
+    Fate, Landed, Parcel, Prerequisite, RefFate, Selection, SessionChange, Tell, TransferNote,
+    TransferOptions, TransferOutcome, select, source_name, transfer,
+};
 pub use tree::{Tree, TreeNode, tree};
 pub use undo::{Direction, UndoOutcome, concerns, undo};
 pub use variation::{Variation, Varied, Way, vary};

@@ -17,6 +17,7 @@ mod change;
 mod context;
 mod draft;
 mod forest;
+mod join;
 mod message;
 mod name;
 mod pin;
@@ -40,6 +41,7 @@ pub use context::{
 };
 pub use draft::Draft;
 pub use forest::Forest;
+pub(crate) use join::Relation;
 pub use message::{Answer, Block, Call, IMAGE_WORD, Image, MESSAGE_LABELS, Message, Usage, codex};
 pub(crate) use name::check_name;
 pub use pin::{Pin, find_pin, pin};

@@ -14,6 +14,7 @@ mod reference;
 mod transaction;
 
 use std::fmt;
+use std::io::Read;
 use std::ops::{ControlFlow, Deref, Range};
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     ) -> Result<()>;
 
     /// Stores a blob of known length without holding it in memory, durably, and gives its id.
-    fn put_blob(&self, source: &mut dyn std::io::Read, bytes: u64) -> Result<Id>;
+    fn put_blob(&self, source: &mut dyn Read, bytes: u64) -> Result<Id>;
 
     /// Stores an object alone, durably, outside any transaction: for plumbing.
     fn put_alone(&self, object: &NewObject) -> Result<()>;
@@ -71,8 +72,22 @@ pub trait Snapshot: Send + Sync {
     /// Reads an object, checked against its id.
     fn get(&self, id: &Id) -> Result<Option<Stored>>;
 
+    /// Opens a large object, to be read piece by piece; `None` if it is small or not there. What
+    /// is read is not checked against the id: whoever reads it does that.
+    fn stream(&self, id: &Id) -> Result<Option<Streamed>> {
+        let _ = id;
+        Ok(None)
+    }
+
     /// Gives the kind of each object, where it is in the store.
     fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>>;
+
+    /// Says whether an object may be linked: one that was set aside to be removed may not.
+    ///
+    /// What it leads to is in the store, too.
+    fn holds(&self, id: &Id) -> Result<bool> {
+        Ok(self.kinds(&[*id])?[0].is_some())
+    }
 
     /// Says of each object whether it need not be written again. It may say no of one that is
     /// there, where that is quicker.
@@ -156,6 +171,16 @@ pub struct Stored {
     pub kind: Kind,
     /// The content, without the header.
     pub content: Content,
+}
+
+/// A large object while it is read.
+pub struct Streamed {
+    /// The kind.
+    pub kind: Kind,
+    /// How long its content is.
+    pub bytes: u64,
+    /// The content, without the header.
+    pub content: Box<dyn Read + Send>,
 }
 
 /// Bytes that may be part of a larger shared buffer.

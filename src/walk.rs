@@ -9,6 +9,7 @@
 
 mod ancestry;
 mod common;
+mod joined;
 mod transcript;
 
 use std::collections::HashSet;
@@ -20,7 +21,8 @@ use crate::object::NewObject;
 use crate::store::{Snapshot, Topology};
 
 pub use ancestry::{Ancestors, ancestors};
-pub use common::{is_ancestor, merge_bases};
+pub use common::{is_ancestor, is_on_path, merge_bases};
+pub use joined::{check_transcript, cut_run, told};
 pub use transcript::{
     BRANCH, Item, Items, MOVE, is_turn, read_run, run_count, run_tips, transcript,
     transcript_items, transcript_since, turn_count,

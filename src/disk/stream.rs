@@ -1,24 +1,25 @@
 //! A file read or written from the front, for code that streams.
 
 use std::io;
+use std::ops::Deref;
 
 use super::DiskFile;
 
-/// Reads a file from the front.
+/// Reads a file from the front, borrowed or its own.
 #[derive(Debug)]
-pub struct Reader<'a> {
-    file: &'a dyn DiskFile,
+pub struct Reader<F> {
+    file: F,
     offset: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<F: Deref<Target = dyn DiskFile>> Reader<F> {
     /// Begins at the first byte.
-    pub fn new(file: &'a dyn DiskFile) -> Reader<'a> {
+    pub fn new(file: F) -> Reader<F> {
         Reader { file, offset: 0 }
     }
 }
 
-impl io::Read for Reader<'_> {
+impl<F: Deref<Target = dyn DiskFile>> io::Read for Reader<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read_at(buffer, self.offset)?;
         self.offset += count as u64;

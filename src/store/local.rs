@@ -26,6 +26,7 @@ mod group;
 mod housekeeper;
 mod index;
 mod init;
+mod inventory;
 mod layout;
 mod likeness;
 mod lock;
@@ -39,6 +40,7 @@ mod paged;
 mod plumbing;
 mod purge;
 mod refused;
+mod repair;
 mod rewrite;
 mod rotate;
 mod seal;
@@ -73,7 +75,13 @@ pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use purge::{Ending, Operations, Part, Put, Rewriter};
+pub use repair::{Action, LostObject, RefRepair, RepairOptions, RepairReport, repair};
 pub use rewrite::DropReport;
+
+/// Says whether a directory was a store, and has lost the file that says so.
+pub fn is_remains(disk: &dyn Disk, path: &Path) -> bool {
+    !LocalStore::is_at(disk, path) && init::is_remains(disk, &Layout::new(path))
+}
 
 /// The directory that holds a store, below the directory it is for.
 pub const STORE_DIR_NAME: &str = ".sapwood";

@@ -37,7 +37,7 @@ pub fn is_ancestor(snapshot: &dyn Snapshot, ancestor: &Id, descendant: &Id) -> R
 }
 
 /// Says whether first parents alone lead to an ancestor, which costs no look at what lies between.
-fn is_on_path(snapshot: &dyn Snapshot, ancestor: &Id, descendant: &Id) -> Result<bool> {
+pub fn is_on_path(snapshot: &dyn Snapshot, ancestor: &Id, descendant: &Id) -> Result<bool> {
     let (above, below) = (topology(snapshot, ancestor)?, topology(snapshot, descendant)?);
     let Some(steps) = below.depth.checked_sub(above.depth) else {
         return Ok(false);

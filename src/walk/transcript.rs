@@ -4,6 +4,8 @@
 //! closes the run before it, and its first link is the entry that the next run hangs on: no link,
 //! and the next run begins with a root. So the current run is what lies between that entry and
 //! `tip`, and the first run of all is the whole path to it.
+//!
+//! Where two places wrote on one transcript, an event joins them: see [`joined`].
 
 use std::collections::HashSet;
 
@@ -11,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{Event, Run};
 use crate::store::{RefName, RefValue, Snapshot};
+use crate::walk::joined::{self, cut_run, read_event};
 use crate::walk::{circle, path};
 
 /// The event that an append elsewhere makes by itself.
@@ -154,15 +157,23 @@ impl Piece {
 
 /// Reads the runs and events of a transcript, oldest first.
 fn pieces(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<Piece>> {
-    let events = events(snapshot, session)?;
+    let last = target(snapshot, session, "events")?;
+    let line = joined::line(snapshot, last.as_slice())?;
     let mut current = None;
     if let Some(tip) = target(snapshot, session, "tip")? {
-        let count = run_count(snapshot, &tip, events.last().map(|(_, event)| event))?;
+        let count = run_count(snapshot, &tip, line.events.last().map(|(_, event)| event))?;
         current = Some(Run { tip, count }).filter(|run| run.count > 0);
     }
-    let mut pieces = Vec::with_capacity(2 * events.len() + 1);
-    for (id, event) in events {
-        pieces.extend(event.runs.iter().copied().map(Piece::Run));
+    let mut told = HashSet::new();
+    let mut pieces = Vec::with_capacity(2 * line.events.len() + 1);
+    for (id, event) in line.events {
+        for run in &event.runs {
+            let run = match line.is_joined {
+                true => cut_run(snapshot, run, &mut told)?,
+                false => Some(*run),
+            };
+            pieces.extend(run.map(Piece::Run));
+        }
         pieces.push(Piece::Event(id, event));
     }
     pieces.extend(current.map(Piece::Run));
@@ -197,10 +208,20 @@ pub fn transcript_since(snapshot: &dyn Snapshot, session: &str, from: &Id) -> Re
         if let Some(id) = next.filter(|id| !seen.insert(*id)) {
             return Err(circle(&id));
         }
-        next = prior(&current)?;
+        next = match current.priors.as_slice() {
+            [_, _, ..] => return joined_since(snapshot, session, from),
+            priors => priors.first().copied(),
+        };
         event = next.map(|id| read_event(snapshot, &id)).transpose()?;
         runs = current.runs;
     }
+}
+
+/// Lists what a session said from an entry on, where two places said it.
+fn joined_since(snapshot: &dyn Snapshot, session: &str, from: &Id) -> Result<Vec<Id>> {
+    let mut all = transcript(snapshot, session)?;
+    let place = all.iter().position(|id| id == from).unwrap_or(all.len());
+    Ok(all.split_off(place))
 }
 
 /// Counts the entries of the run that ends in `tip` and was begun by `event`, or by nothing.
@@ -215,47 +236,6 @@ pub fn run_count(snapshot: &dyn Snapshot, tip: &Id, event: Option<&Event>) -> Re
     }
     let count = depth_of(tip)?.checked_sub(depth_of(before)?);
     count.ok_or_else(|| broken("the run that ends there begins after it"))
-}
-
-/// Reads a session's events, oldest first.
-fn events(snapshot: &dyn Snapshot, session: &str) -> Result<Vec<(Id, Event)>> {
-    let mut events = Vec::new();
-    let mut seen = HashSet::new();
-    let mut next = target(snapshot, session, "events")?;
-    while let Some(id) = next {
-        if !seen.insert(id) {
-            return Err(circle(&id));
-        }
-        let event = read_event(snapshot, &id)?;
-        next = prior(&event)?;
-        events.push((id, event));
-    }
-    events.reverse();
-    Ok(events)
-}
-
-/// Gives the event before an event.
-fn prior(event: &Event) -> Result<Option<Id>> {
-    match event.priors.as_slice() {
-        [] => Ok(None),
-        [prior] => Ok(Some(*prior)),
-        [one, other, ..] => Err(Error::Refused {
-            why: format!("a '{}' joins the transcripts at {one} and {other}", event.label),
-            hint: "this version reads only transcripts of one line; take a newer one",
-        }),
-    }
-}
-
-fn read_event(snapshot: &dyn Snapshot, id: &Id) -> Result<Event> {
-    let stored = snapshot.get(id)?.ok_or(Error::ObjectMissing { id: *id })?;
-    if stored.kind != Kind::Event {
-        return Err(Error::WrongKind {
-            id: *id,
-            expected: Kind::Event.name(),
-            found: stored.kind.name(),
-        });
-    }
-    Event::decode(&stored.content)
 }
 
 fn target(snapshot: &dyn Snapshot, session: &str, rest: &str) -> Result<Option<Id>> {

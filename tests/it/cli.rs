@@ -19,6 +19,7 @@ mod reading;
 mod refs;
 mod sessions;
 mod surface;
+mod transfer;
 mod vary;
 
 use std::io::Write;

@@ -2,7 +2,7 @@
 //! wrote.
 
 mod packs;
-mod page;
+pub(crate) mod page;
 mod reader;
 
 use std::fs;

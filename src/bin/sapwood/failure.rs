@@ -95,7 +95,10 @@ impl Failure {
             Failure::Damaged(_) => (
                 "corrupt",
                 CORRUPT,
-                Some("nothing was changed; keep a copy before any repair".to_owned()),
+                Some(
+                    "keep a copy; 'sapwood fsck --fix --dry-run' says what can be mended"
+                        .to_owned(),
+                ),
             ),
             Failure::Command { .. } => {
                 ("command-failed", REQUEST, Some("nothing was changed".to_owned()))
@@ -159,9 +162,11 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         Error::UnsupportedFormat { .. } => {
             ("unsupported-format", REQUEST, "a newer sapwood wrote it; nothing was changed")
         }
-        Error::Corrupt { .. } => {
-            ("corrupt", CORRUPT, "'sapwood fsck' lists all damage; nothing was changed")
-        }
+        Error::Corrupt { .. } => (
+            "corrupt",
+            CORRUPT,
+            "'sapwood fsck' lists all damage, 'sapwood fsck --fix' mends it; nothing was changed",
+        ),
         Error::InvalidObject { .. } => ("invalid-object", REQUEST, ""),
         Error::ObjectMissing { .. } => ("object-missing", MISSING, ""),
         Error::WrongKind { .. } => ("wrong-kind", REQUEST, ""),

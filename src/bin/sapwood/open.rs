@@ -164,6 +164,16 @@ impl Context {
         })
     }
 
+    /// Opens another store than the one this command works on.
+    pub(crate) fn open_other(&self, path: &Path, read_only: bool) -> Result<Opened, Failure> {
+        let options = Options { read_only, ..options() };
+        let local = Arc::new(LocalStore::open(disk(), path, options)?);
+        let mut opened = Opened::on(Repo::on(local.clone()));
+        opened.local = Some(local);
+        opened.place = Place::default();
+        Ok(opened)
+    }
+
     /// Makes a store, and gives its full path and whether it was there already.
     pub(crate) fn init(&self, path: &Path) -> Result<(PathBuf, bool), Failure> {
         self.check_on_disk()?;
@@ -283,7 +293,8 @@ pub(crate) fn actor() -> String {
     found.map_or("unknown".to_owned(), |name| name.replace(char::is_control, " "))
 }
 
-fn options() -> Options {
+/// Gives how stores are opened.
+pub(crate) fn options() -> Options {
     let default = Options::default();
     let timeout_ms = config::text("core.lock-timeout-ms").and_then(|value| value.parse().ok());
     Options {
@@ -310,7 +321,8 @@ fn home() -> Option<PathBuf> {
     Some(Path::new(&home).join(STORE_DIR_NAME))
 }
 
-fn is_store(path: &Path) -> bool {
+/// Says whether a directory is a store.
+pub(crate) fn is_store(path: &Path) -> bool {
     LocalStore::is_at(&OsDisk, path)
 }
 

@@ -62,6 +62,16 @@ impl Progress {
         self.show(&format!("{percent:3}% ({done}/{total})"));
     }
 
+    /// Tells that so many objects and bytes were moved, of nobody knows how many.
+    pub(crate) fn tell_moved(&self, objects: u64, bytes: u64) {
+        if !self.wanted || Instant::now() < self.next.get() {
+            return;
+        }
+        let seconds = self.begun.elapsed().as_secs_f64().max(0.001);
+        let rate = human((bytes as f64 / seconds) as u64);
+        self.show(&format!("{objects} objects, {}, {rate}/s", human(bytes)));
+    }
+
     fn show(&self, text: &str) {
         self.next.set(Instant::now() + DELAY);
         self.shown.set(true);

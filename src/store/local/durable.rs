@@ -21,7 +21,7 @@ pub(crate) struct Position {
 }
 
 /// Sequence, offset, and their checksum.
-const MARK_BYTES: usize = 24;
+pub(crate) const MARK_BYTES: usize = 24;
 /// How often a mapped mark is read that does not match its checksum.
 const READS_MAX: usize = 4;
 
@@ -101,6 +101,11 @@ impl Drop for Turn<'_> {
         // A lock that cannot be given back is given back when the file is closed.
         let _ = self.0.file.unlock();
     }
+}
+
+/// Says whether these bytes are a mark.
+pub(crate) fn is_mark(bytes: &[u8]) -> bool {
+    bytes.try_into().is_ok_and(|record| decode(record).is_some())
 }
 
 /// Reads a record; `None` if it is none.

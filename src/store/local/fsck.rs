@@ -14,12 +14,14 @@
 mod containers;
 mod cruft;
 mod files;
-mod inventory;
+mod full;
 mod journal;
 mod lists;
 mod refs;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use containers::is_about;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -31,10 +33,10 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{self, NewObject};
 use crate::store::local::durable::{DurableMark, Position};
-use crate::store::local::init::check_format;
+use crate::store::local::init;
+use crate::store::local::inventory::Inventory;
 use crate::store::local::layout::Layout;
 use crate::store::local::manifest::Manifest;
-use inventory::Inventory;
 
 /// How often a store that changes is checked before its changes are reported as such.
 const ATTEMPTS_MAX: usize = 5;
@@ -52,6 +54,11 @@ pub struct FsckOptions<'a> {
     /// Whether only what is needed to follow links is read: no blob is hashed, no file checked as a
     /// whole.
     pub connectivity_only: bool,
+    /// Whether everything is looked at that there is: also what no part of the store names, and
+    /// what can be done without. Each object that links a missing one is named.
+    pub full: bool,
+    /// Whether a file `format` that names another version is taken for damaged.
+    pub ignore_format: bool,
     /// Is told how far the check is. It begins at zero again where the store has changed.
     pub progress: Option<Progress<'a>>,
 }
@@ -116,6 +123,7 @@ impl fmt::Debug for FsckOptions<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("FsckOptions")
             .field("connectivity_only", &self.connectivity_only)
+            .field("full", &self.full)
             .finish_non_exhaustive()
     }
 }
@@ -217,11 +225,15 @@ impl<'a> Check<'a> {
     /// Checks everything once, and says whether the manifest changed meanwhile.
     fn run(&mut self) -> Result<bool> {
         let root = self.layout.root().to_owned();
-        match check_format(&*self.disk, &self.layout) {
-            Err(error @ Error::Corrupt { .. }) => {
-                self.fault(Severity::Error, "format-damaged", None, error);
-            }
-            checked => checked?,
+        init::refuse_unknown(&*self.disk, &self.layout, self.options.ignore_format)?;
+        if let Err(error) = init::check_format(&*self.disk, &self.layout) {
+            let path = self.layout.format();
+            let (what, why) = match error {
+                Error::NotAStore { .. } => ("file-missing", "it is missing".to_owned()),
+                Error::Corrupt { why, .. } => ("format-damaged", why),
+                error => ("format-damaged", error.to_string()),
+            };
+            self.odd(Severity::Error, what, &path, why);
         }
         self.disk.list(&root).map_err(Error::io("list", &root))?;
         let mark = self.mark();
@@ -248,10 +260,16 @@ impl<'a> Check<'a> {
         self.loose();
         self.cruft(&manifest);
         self.ref_targets(&truth);
-        self.missing(&journal);
+        self.missing(&journal, &truth);
         self.depths(&packs);
         self.journal_depths(&journal);
         self.stray_files(named.as_ref(), &truth);
+        self.unfinished_repair();
+        if self.options.full {
+            self.durable_mark();
+            self.spare();
+            self.unreferenced();
+        }
         self.tell_progress();
         let generation = named.map(|manifest| manifest.generation);
         let now = Manifest::read(&*self.disk, &self.layout.current());
@@ -270,7 +288,16 @@ impl<'a> Check<'a> {
     fn manifest(&mut self) -> Result<Option<Manifest>> {
         match Manifest::read(&*self.disk, &self.layout.current()) {
             Ok(manifest) => Ok(Some(manifest)),
-            Err(error @ Error::UnsupportedFormat { .. }) => Err(error),
+            Err(error @ Error::UnsupportedFormat { .. })
+                if !Manifest::is_damaged(&*self.disk, &self.layout.current()) =>
+            {
+                Err(error)
+            }
+            Err(error @ Error::UnsupportedFormat { .. }) => {
+                let path = self.layout.current();
+                self.odd(Severity::Error, "manifest-damaged", &path, error.to_string());
+                Ok(None)
+            }
             Err(error) => {
                 self.fault(Severity::Error, "manifest-damaged", None, error);
                 Ok(None)

@@ -27,9 +27,13 @@
 //! - A depth that is said is right. It saves who asks for it reading all parents in the journal.
 //! - A group can be recognised alone, without the one before it: recovery looks for survivors.
 
+mod damaged;
+
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
 use crate::store::{Operation, RefMove, RefName, RefValue};
+
+pub(crate) use damaged::rows_of_damaged;
 
 /// Groups begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
@@ -215,22 +219,25 @@ impl Prefix {
 
     /// Reads the head from its bytes; `None` if they are not what was written.
     pub(crate) fn head(&self, bytes: &[u8], salt: &Salt) -> Option<Head> {
-        let bytes = bytes.get(..self.head_bytes)?;
-        let (covered, checksum) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
+        let (covered, checksum) =
+            bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         if blake3::keyed_hash(salt, covered).as_bytes() != checksum {
             return None;
         }
-        let mut input = Input(&covered[PREFIX_BYTES..]);
-        let mut objects = Vec::with_capacity(self.objects);
+        self.head_unchecked(bytes)
+    }
+
+    /// Reads the head from bytes that nothing vouches for, where the salt is lost.
+    pub(crate) fn head_unchecked(&self, bytes: &[u8]) -> Option<Head> {
+        let (covered, checksum) =
+            bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
+        let mut input = Input(covered.get(PREFIX_BYTES..)?);
+        let mut objects = Vec::with_capacity(self.objects.min(covered.len() / OBJECT_ROW_BYTES));
         let mut start = self.head_bytes as u64;
         for _ in 0..self.objects {
-            let id = input.id()?;
-            let bytes = input.u32()?;
-            let kind_and_depth = input.u32()?;
-            let kind = Kind::from_code(kind_and_depth as u8)?;
-            let depth = (kind_and_depth >> 8).checked_sub(1);
-            objects.push(ObjectRow { id, kind, start, bytes, depth });
-            start = start.checked_add(u64::from(bytes))?;
+            let row = ObjectRow { start, ..read_row(&mut input)? };
+            start = start.checked_add(u64::from(row.bytes))?;
+            objects.push(row);
         }
         if start > self.length {
             return None;
@@ -252,6 +259,14 @@ impl Prefix {
             synced: self.synced,
         })
     }
+}
+
+fn read_row(input: &mut Input<'_>) -> Option<ObjectRow> {
+    let id = input.id()?;
+    let bytes = input.u32()?;
+    let kind_and_depth = input.u32()?;
+    let kind = Kind::from_code(kind_and_depth as u8)?;
+    Some(ObjectRow { id, kind, start: 0, bytes, depth: (kind_and_depth >> 8).checked_sub(1) })
 }
 
 impl Head {

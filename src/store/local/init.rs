@@ -66,6 +66,36 @@ pub(super) fn refuse_remains(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     }
 }
 
+/// Says whether a directory without `format` was a store.
+pub(super) fn is_remains(disk: &dyn Disk, layout: &Layout) -> bool {
+    disk.len(&layout.current()).is_ok() && disk.list(&layout.journal_dir()).is_ok()
+        || refuse_remains(disk, layout).is_err()
+}
+
+/// Says of a `format` that is not ours that it is damaged, and no other version's: that would name
+/// its number.
+pub(super) fn is_format_damaged(disk: &dyn Disk, layout: &Layout) -> bool {
+    let found = disk::read_file(disk, &layout.format(), 4096).unwrap_or_default();
+    let text = String::from_utf8_lossy(&found);
+    let mut versions = text.lines().filter_map(|line| line.strip_prefix("version "));
+    !text.starts_with("sapwood store\n")
+        || !versions.any(|version| version.parse::<u32>().is_ok_and(|number| number != 1))
+}
+
+/// Refuses what is no store, and one of another version; not one whose `format` is damaged.
+pub(super) fn refuse_unknown(disk: &dyn Disk, layout: &Layout, ignore_format: bool) -> Result<()> {
+    match check_format(disk, layout) {
+        Err(Error::Corrupt { .. }) => Ok(()),
+        Err(Error::UnsupportedFormat { .. })
+            if ignore_format || is_format_damaged(disk, layout) =>
+        {
+            Ok(())
+        }
+        Err(Error::NotAStore { .. }) if is_remains(disk, layout) => Ok(()),
+        checked => checked,
+    }
+}
+
 /// Refuses a store of a version that this program does not know.
 pub(super) fn check_format(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     let path = layout.format();

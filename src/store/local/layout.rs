@@ -126,6 +126,16 @@ impl Layout {
         self.root.join("cache")
     }
 
+    /// Where a repair puts what was damaged.
+    pub(crate) fn damaged_dir(&self) -> PathBuf {
+        self.root.join("damaged")
+    }
+
+    /// What a repair is about to put there. While it exists, nothing is swept.
+    pub(crate) fn pending(&self) -> PathBuf {
+        self.damaged_dir().join("pending")
+    }
+
     pub(crate) fn log(&self, number: u64) -> PathBuf {
         self.logs_dir().join(format!("operations-{number:016x}"))
     }

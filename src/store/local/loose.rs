@@ -11,9 +11,11 @@
 //! What is set aside as cruft has another name (see `aside`): it is not there any more to writers.
 
 mod aside;
+mod identify;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +24,7 @@ use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{HEADER_BYTES_MAX, Header, Id, IdHasher, Kind, Prefix};
 use crate::store::local::layout::Layout;
-use crate::store::{OBJECT_BYTES_MAX, Stored};
+use crate::store::{OBJECT_BYTES_MAX, Stored, Streamed};
 
 /// Objects of this many bytes of content, and more, are loose files and stay so.
 pub(crate) const LOOSE_BYTES_MIN: u64 = 256 << 10;
@@ -149,10 +151,8 @@ impl Loose {
 
     /// Makes sure that an object's name is durable, once per handle.
     pub(crate) fn vouch(&self, id: &Id) -> Result<()> {
-        match self.vouched().ids.contains(id) {
-            true => Ok(()),
-            false => self.sync_name(id),
-        }
+        let is_vouched = self.vouched().ids.contains(id);
+        if is_vouched { Ok(()) } else { self.sync_name(id) }
     }
 
     /// Makes an object's name durable. It is remembered if the file is there, and was all the time.
@@ -208,36 +208,28 @@ impl Loose {
         Ok(Some(Stored { kind, content: content.into() }))
     }
 
+    /// Opens a large object, to be read piece by piece and checked by who reads it.
+    pub(crate) fn stream(&self, id: &Id) -> Result<Option<Streamed>> {
+        let Some((path, file)) = self.open(self.layout.loose(id))? else {
+            return Ok(None);
+        };
+        let opened = begin(file).map_err(|error| unreadable(&path, error))?;
+        let (kind, bytes, content) = opened;
+        let is_large = bytes >= LOOSE_BYTES_MIN;
+        Ok(is_large.then(|| Streamed { kind, bytes, content: Box::new(content) }))
+    }
+
     /// Reads an object through and checks it against its id. Of a blob nothing is kept.
     pub(crate) fn verify(&self, id: &Id) -> Result<Option<(Kind, Vec<u8>)>> {
         self.verify_at(self.layout.loose(id), id)
     }
 
     fn verify_at(&self, path: PathBuf, id: &Id) -> Result<Option<(Kind, Vec<u8>)>> {
-        let Some((path, file)) = self.open(path)? else {
-            return Ok(None);
-        };
-        let failed = |error| unreadable(&path, error);
-        let (kind, bytes, mut frame) = begin(&*file).map_err(failed)?;
-        let mut hasher = IdHasher::new(kind, bytes);
-        let (mut content, mut buffer) = (Vec::new(), vec![0; 1 << 17]);
-        let mut copied = 0;
-        loop {
-            let count = frame.read(&mut buffer).map_err(failed)?;
-            copied += count as u64;
-            if count == 0 || copied > bytes {
-                break;
-            }
-            hasher.update(&buffer[..count]);
-            if kind != Kind::Blob {
-                content.extend_from_slice(&buffer[..count]);
-            }
+        match self.identify(&path)? {
+            Some((found, kind, content)) if found == *id => Ok(Some((kind, content))),
+            Some(_) => Err(Error::corrupt(path, None, "its content does not match its name")),
+            None => Ok(None),
         }
-        if copied != bytes || hasher.finish() != *id {
-            let why = "its content does not match its name";
-            return Err(Error::corrupt(path, None, why));
-        }
-        Ok(Some((kind, content)))
     }
 
     /// Gives an object's kind, as its file says.
@@ -305,7 +297,7 @@ impl Loose {
     }
 }
 
-type Frame<'a> = zstd::stream::read::Decoder<'static, io::BufReader<disk::Reader<'a>>>;
+type Frame<F> = zstd::stream::read::Decoder<'static, io::BufReader<disk::Reader<F>>>;
 
 /// Tells a disk that failed from a file that is damaged.
 fn unreadable(path: &Path, error: io::Error) -> Error {
@@ -316,7 +308,7 @@ fn unreadable(path: &Path, error: io::Error) -> Error {
 }
 
 /// Reads the header, and gives the rest of the frame.
-fn begin(file: &dyn DiskFile) -> io::Result<(Kind, u64, Frame<'_>)> {
+fn begin<F: Deref<Target = dyn DiskFile>>(file: F) -> io::Result<(Kind, u64, Frame<F>)> {
     let mut frame = zstd::stream::read::Decoder::new(disk::Reader::new(file))?;
     let mut header = Vec::with_capacity(HEADER_BYTES_MAX);
     loop {
@@ -346,7 +338,7 @@ fn parse_header(header: &[u8]) -> Option<(Kind, u64)> {
 }
 
 /// Reads the whole frame, growing with what is there and not with what is claimed.
-fn read_whole(file: &dyn DiskFile) -> io::Result<(Kind, Vec<u8>)> {
+fn read_whole(file: &(dyn DiskFile + 'static)) -> io::Result<(Kind, Vec<u8>)> {
     let (kind, bytes, frame) = begin(file)?;
     let mut content = Vec::new();
     frame.take(bytes + 1).read_to_end(&mut content)?;

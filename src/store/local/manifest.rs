@@ -143,6 +143,13 @@ impl Manifest {
         parse(text).map_err(|why| Error::corrupt(path, None, why))
     }
 
+    /// Says of a manifest whose title names another version that it is damaged: another version's
+    /// would match its own checksum.
+    pub(crate) fn is_damaged(disk: &dyn Disk, path: &Path) -> bool {
+        let bytes = disk::read_file(disk, path, BYTES_MAX).unwrap_or_default();
+        std::str::from_utf8(&bytes).map_or(true, |text| checked_body(text).is_err())
+    }
+
     /// Puts this manifest in the place of the one before: from now on, this is what exists.
     pub(crate) fn publish(&self, disk: &dyn Disk, path: &Path) -> Result<()> {
         disk::replace_file(disk, path, self.to_text().as_bytes()).map_err(Error::io("write", path))
@@ -187,12 +194,18 @@ impl Manifest {
     }
 }
 
-fn parse(text: &str) -> Result<Manifest, String> {
+/// Gives all lines but the last, which has their checksum.
+fn checked_body(text: &str) -> Result<&str, String> {
     let body_bytes = text.trim_end_matches('\n').rfind('\n').ok_or("it has no last line")? + 1;
     let (body, end) = text.split_at(body_bytes);
-    if end != format!("end {}\n", blake3::hash(body.as_bytes())) {
-        return Err("its checksum does not match".to_owned());
+    match end == format!("end {}\n", blake3::hash(body.as_bytes())) {
+        true => Ok(body),
+        false => Err("its checksum does not match".to_owned()),
     }
+}
+
+fn parse(text: &str) -> Result<Manifest, String> {
+    let body = checked_body(text)?;
     let mut lines = body.lines();
     if lines.next().and_then(|line| line.strip_prefix(TITLE)) != Some(VERSION) {
         return Err("it does not begin with its title".to_owned());

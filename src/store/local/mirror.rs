@@ -10,6 +10,8 @@
 //! file name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs
 //! that the layout does not know stand under `other/`.
 
+mod list;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::store::local::group::{Input, read_move, read_operation, write_move, write_operation};
-use crate::store::local::paged::{Paged, PagedWriter};
+use crate::store::local::paged::{Paged, PagedWriter, Remains, u64_at};
 use crate::store::{Operation, OperationRecord, RefMove};
 
 const MAGIC: &[u8; 8] = b"SAPWOPER";
@@ -100,8 +100,71 @@ fn word(file: &Paged, at: u64) -> Result<u64> {
 
 fn parse(record: &[u8]) -> Option<(Operation, Vec<RefMove>)> {
     let mut input = Input(record);
-    let operation = read_operation(&mut input)?;
+    let parsed = parse_begin(&mut input)?;
+    input.0.is_empty().then_some(parsed)
+}
+
+fn parse_begin(input: &mut Input<'_>) -> Option<(Operation, Vec<RefMove>)> {
+    let operation = read_operation(input)?;
     let count = input.u32()?;
-    let moves = (0..count).map(|_| read_move(&mut input)).collect::<Option<_>>()?;
-    input.0.is_empty().then_some((operation, moves))
+    let moves = (0..count).map(|_| read_move(input)).collect::<Option<_>>()?;
+    Some((operation, moves))
+}
+
+/// An operation that was found in what is left of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FoundOperation {
+    pub(crate) operation: Operation,
+    pub(crate) moves: Vec<RefMove>,
+    /// Whether its record is what was written.
+    pub(crate) is_sound: bool,
+}
+
+/// Reads what is left of a log, oldest first.
+pub(crate) fn salvage(disk: &dyn Disk, path: &Path) -> Result<Vec<FoundOperation>> {
+    let remains = Remains::open(disk, path, MAGIC, VERSION)?;
+    let payload = remains.payload();
+    let word = |place: u64| {
+        let at = usize::try_from(place * WORD_BYTES).ok()?;
+        payload.get(at..at + WORD_BYTES as usize).map(|word| u64_at(word, 0))
+    };
+    // The first record begins behind the table, so each of the two words tells the number.
+    let by_count = word(0).filter(|count| *count <= payload.len() as u64 / WORD_BYTES);
+    let by_begin = word(1).filter(|begin| *begin <= payload.len() as u64);
+    let by_begin = by_begin.map(|begin| (begin / WORD_BYTES).saturating_sub(1));
+    let sound = remains.is_sound(0..WORD_BYTES as usize);
+    let candidates = if sound { [by_count, None] } else { [by_begin, by_count] };
+    let found = candidates.into_iter().flatten().map(|count| records(&remains, count, &word));
+    Ok(found.max_by_key(Vec::len).unwrap_or_default())
+}
+
+/// Reads the records of a log of so many, each where the table says, or behind the one before it.
+fn records(
+    remains: &Remains,
+    count: u64,
+    word: &dyn Fn(u64) -> Option<u64>,
+) -> Vec<FoundOperation> {
+    let payload = remains.payload();
+    let mut found = Vec::new();
+    let mut at = usize::try_from(WORD_BYTES * (count + 1)).ok();
+    for place in 1..=count {
+        let entry = (place * WORD_BYTES) as usize..((place + 1) * WORD_BYTES) as usize;
+        if at.is_none() || remains.is_sound(entry) {
+            at = word(place).and_then(|begin| usize::try_from(begin).ok());
+        }
+        let Some(begin) = at.filter(|begin| *begin < payload.len()) else {
+            at = None;
+            continue;
+        };
+        let mut input = Input(&payload[begin..]);
+        let parsed = parse_begin(&mut input);
+        let end = payload.len() - input.0.len();
+        at = parsed.is_some().then_some(end);
+        found.extend(parsed.map(|(operation, moves)| FoundOperation {
+            operation,
+            moves,
+            is_sound: remains.is_sound(begin..end),
+        }));
+    }
+    found
 }

@@ -15,6 +15,8 @@
 
 mod block;
 mod fold;
+mod reindex;
+mod salvage;
 mod topology;
 mod verify;
 mod writer;
@@ -38,8 +40,9 @@ use block::Block;
 
 pub(crate) use block::Span;
 
+pub(crate) use reindex::reindex;
+pub(crate) use salvage::salvage;
 pub(crate) use topology::{Depth, PathEnd};
-pub(crate) use verify::salvage;
 pub(crate) use writer::{PackOptions, PackWriter};
 
 /// The first bytes of a pack.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::store::local::paged::{Paged, PagedWriter};
+use crate::store::local::paged::{Paged, PagedWriter, Remains};
 use crate::store::{RefName, RefValue};
 
 const MAGIC: &[u8; 8] = b"SAPWREFS";
@@ -109,16 +109,48 @@ impl PackedRefs {
     }
 
     fn value(&self, at: u64, text: &str) -> Result<RefValue> {
-        let value = match text.strip_prefix("ref: ") {
-            Some(name) => RefName::new(name).map(RefValue::Symbolic),
-            None => text.parse::<Id>().map(RefValue::Id),
-        };
-        value.map_err(|_| self.damaged(at))
+        parse_value(text).ok_or_else(|| self.damaged(at))
     }
 
     fn damaged(&self, at: u64) -> Error {
         Error::corrupt(self.file.path(), at, "a line is not a ref")
     }
+}
+
+/// Reads a ref's value as it stands in snapshots and mirror files.
+pub(crate) fn parse_value(text: &str) -> Option<RefValue> {
+    match text.strip_prefix("ref: ") {
+        Some(name) => RefName::new(name).ok().map(RefValue::Symbolic),
+        None => text.parse::<Id>().ok().map(RefValue::Id),
+    }
+}
+
+/// A ref that was found in what is left of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundRef {
+    pub(crate) name: RefName,
+    pub(crate) value: RefValue,
+    /// Whether its line is what was written.
+    pub(crate) is_sound: bool,
+}
+
+/// Reads what is left of a snapshot.
+pub(crate) fn salvage(disk: &dyn Disk, path: &Path) -> Result<Vec<FoundRef>> {
+    let remains = Remains::open(disk, path, MAGIC, VERSION)?;
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in remains.payload().split_inclusive(|byte| *byte == b'\n') {
+        let part = start..start + line.len();
+        start = part.end;
+        let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n'));
+        let fields = text.and_then(|text| text.split_once('\t'));
+        let parsed =
+            fields.and_then(|(name, value)| Some((RefName::new(name).ok()?, parse_value(value)?)));
+        if let Some((name, value)) = parsed {
+            found.push(FoundRef { name, value, is_sound: remains.is_sound(part) });
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

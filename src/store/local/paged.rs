@@ -9,6 +9,7 @@
 //!
 //! Not here: what the payload means. Numbers in it are little-endian, as everywhere on disk.
 
+mod remains;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
 
+pub(crate) use remains::Remains;
 pub(crate) use writer::{AsideFile, PagedWriter};
 
 /// How many bytes of the payload one checksum covers.

@@ -241,6 +241,10 @@ impl Inner {
     /// Under the writer lock nobody is about to name one of them; the maintenance lock, which the
     /// caller holds, keeps packs and snapshots in the making out of it.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
+        if self.disk.len(&self.layout.pending()).is_ok() {
+            // A repair was cut off: what no manifest names may be all that is left of something.
+            return Ok(());
+        }
         // Who was writing one of them is done with it once we hold the lock.
         let is_first = !self.asides_swept.swap(true, Ordering::Relaxed);
         let mut asides = if is_first { self.asides()? } else { Vec::new() };

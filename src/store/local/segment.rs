@@ -19,6 +19,7 @@
 
 mod window;
 
+pub(crate) mod salvage;
 mod survivors;
 
 use std::collections::{BTreeMap, HashMap};

@@ -19,7 +19,9 @@ use crate::store::local::durable::Position;
 use crate::store::local::pack::Pack;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
-use crate::store::{OperationRecord, RefName, RefValue, Snapshot, Stored, Topology, Visit};
+use crate::store::{
+    OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Visit,
+};
 use topology::topology_of;
 
 /// What was committed up to some moment.
@@ -216,6 +218,21 @@ impl Snapshot for LocalSnapshot {
             return Ok(Some(stored));
         }
         self.newer()?.map_or(Ok(None), |newer| newer.get(id))
+    }
+
+    fn holds(&self, id: &Id) -> Result<bool> {
+        if self.find_live(id)?.is_some() {
+            return Ok(true);
+        }
+        let newer = self.newer()?;
+        newer.map_or(Ok(false), |newer| Ok(newer.find_live(id)?.is_some()))
+    }
+
+    fn stream(&self, id: &Id) -> Result<Option<Streamed>> {
+        match self.find_contained(id)? {
+            Some(_) => Ok(None),
+            None => self.inner.loose.stream(id),
+        }
     }
 
     fn kinds(&self, ids: &[Id]) -> Result<Vec<Option<Kind>>> {

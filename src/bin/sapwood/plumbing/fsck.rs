@@ -1,6 +1,11 @@
 //! `sapwood fsck`
 
-use sapwood::store::local::{self, Finding, FsckOptions, Severity};
+mod fix;
+
+use std::path::PathBuf;
+
+use sapwood::error::Error;
+use sapwood::store::local::{self, Finding, FsckOptions, STORE_DIR_NAME, Severity};
 
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
@@ -9,18 +14,36 @@ use crate::output;
 use crate::progress::Progress;
 use crate::style;
 
-/// Check the whole store: files, objects, links and refs
+/// Check the whole store: files, objects, links and refs; mend it with --fix
 ///
-/// Changes nothing. Each finding is one line; exit code 6 if any is an error.
+/// Without --fix it changes nothing. Each finding is one line; exit code 6 if any is an error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   sapwood fsck
-  sapwood fsck --json | grep '\"severity\":\"error\"'")]
+  sapwood fsck --full --json | grep '\"severity\":\"error\"'
+  sapwood fsck --fix --dry-run
+  sapwood fsck --fix")]
 pub(crate) struct Args {
     /// Check that everything is there, without hashing every object again
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["full", "fix"])]
     connectivity_only: bool,
+
+    /// Look at what can be done without, too, and name everything that links what is missing
+    #[arg(long)]
+    full: bool,
+
+    /// Mend what is damaged: save all that is whole, and put damaged files aside
+    #[arg(long)]
+    fix: bool,
+
+    /// Only say what --fix would do
+    #[arg(short = 'n', long, requires = "fix")]
+    dry_run: bool,
+
+    /// Take a 'format' file that names an unknown version for damaged
+    #[arg(long)]
+    ignore_format: bool,
 
     #[command(flatten)]
     listing: Listing,
@@ -28,10 +51,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     context.output.list(args.listing);
-    let path = context.find()?;
+    let path = find(context)?;
+    if args.fix {
+        return fix::run(&args, &path, context);
+    }
     let progress = Progress::new("Checking objects", context.output.is_quiet());
     let options = FsckOptions {
         connectivity_only: args.connectivity_only,
+        full: args.full,
+        ignore_format: args.ignore_format,
         progress: Some(&|done, total| progress.tell(done, total)),
     };
     let report = local::fsck(open::disk(), &path, &options)?;
@@ -45,15 +73,27 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             report.objects, report.refs, report.files
         ));
     }
-    let errors = report.findings.iter().filter(|finding| is_error(finding)).count();
-    match errors {
-        0 => Ok(Answer::Yes),
-        count => Err(Failure::Damaged(count)),
+    answer(&report.findings)
+}
+
+/// Finds the store, also one that has lost the file that makes it one.
+fn find(context: &Context) -> Result<PathBuf, Failure> {
+    let is_remains = |path: &PathBuf| local::is_remains(&*open::disk(), path);
+    match context.find() {
+        Err(Failure::Library(Error::NotAStore { path })) if is_remains(&path) => Ok(path),
+        Ok(path) => {
+            let within = path.join(STORE_DIR_NAME);
+            Ok(if is_remains(&within) && !is_remains(&path) { within } else { path })
+        }
+        found => found,
     }
 }
 
-fn is_error(finding: &Finding) -> bool {
-    matches!(finding.severity, Severity::Error)
+fn answer(findings: &[Finding]) -> Result<Answer, Failure> {
+    match findings.iter().filter(|finding| finding.severity == Severity::Error).count() {
+        0 => Ok(Answer::Yes),
+        count => Err(Failure::Damaged(count)),
+    }
 }
 
 fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {

@@ -239,7 +239,7 @@ impl Args {
 
 /// Writes a file that appears under its name when it is whole. Links are followed; what is there
 /// and no plain file, such as a device, is written to as it is.
-fn write_file(
+pub(super) fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -272,7 +272,7 @@ fn write_file(
 }
 
 /// Standard output, for what is written as it is.
-struct Plain<'a>(&'a mut Context);
+pub(super) struct Plain<'a>(pub(super) &'a mut Context);
 
 impl Write for Plain<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

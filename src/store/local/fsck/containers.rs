@@ -129,6 +129,7 @@ impl Check<'_> {
         let read = salvage(
             &*disk,
             path,
+            &|_| false,
             &mut |id, kind, content| {
                 self.object(id, kind, content, path);
                 Ok(())
@@ -231,7 +232,7 @@ impl Check<'_> {
     }
 }
 
-fn is_about(error: &Error, path: &Path) -> bool {
+pub(crate) fn is_about(error: &Error, path: &Path) -> bool {
     match error {
         Error::Corrupt { path: found, .. }
         | Error::Io { path: found, .. }

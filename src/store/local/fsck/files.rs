@@ -67,7 +67,13 @@ impl Check<'_> {
             layout.maintenance_lock(),
             layout.bells(),
         ];
-        let dirs = [layout.objects_dir(), layout.refs_dir(), layout.logs_dir(), layout.cache_dir()];
+        let dirs = [
+            layout.objects_dir(),
+            layout.refs_dir(),
+            layout.logs_dir(),
+            layout.cache_dir(),
+            layout.damaged_dir(),
+        ];
         let root = layout.root().to_owned();
         for entry in self.entries(&root) {
             let path = root.join(&entry.name);
@@ -91,6 +97,15 @@ impl Check<'_> {
         below_refs.retain(|path| self.is_left_over(path) && !self.is_mirror(path, truth));
         for path in below_refs {
             self.check_named(&path, false, named.as_ref());
+        }
+    }
+
+    /// Reports a repair that was cut off before it had put everything aside.
+    pub(super) fn unfinished_repair(&mut self) {
+        let path = self.layout.pending();
+        if self.disk.len(&path).is_ok() {
+            let why = "a repair was cut off; the next one goes on with it";
+            self.odd(Severity::Warning, "repair-unfinished", &path, why);
         }
     }
 

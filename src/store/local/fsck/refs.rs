@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::store::local::inventory::Missing;
 use crate::store::local::layout;
 use crate::store::local::manifest::{FileRecord, Manifest};
 use crate::store::local::mirror::Mirrors;
@@ -13,7 +14,6 @@ use crate::store::local::oplog::OperationLog;
 use crate::store::local::packed_refs::PackedRefs;
 use crate::store::{RefMove, RefName, RefValue, SYMBOLIC_DEPTH_MAX};
 
-use super::inventory::Missing;
 use super::journal::Journal;
 use super::{Check, Finding, Severity};
 
@@ -110,7 +110,13 @@ impl Check<'_> {
     }
 
     /// Reports the objects that something speaks of and that are not there.
-    pub(super) fn missing(&mut self, journal: &Journal) {
+    ///
+    /// What no ref leads to may hang in the air: a repair leaves such objects.
+    pub(super) fn missing(&mut self, journal: &Journal, truth: &Truth) {
+        self.inventory.reach(truth.refs.values().filter_map(|value| match value {
+            RefValue::Id(id) => Some(id),
+            RefValue::Symbolic(_) => None,
+        }));
         let missing = self.inventory.missing();
         if missing.is_empty() {
             return;
@@ -122,17 +128,21 @@ impl Check<'_> {
         };
         let lost: Vec<Missing> = missing.into_iter().filter(|id| !arrived(id)).collect();
         for Missing { id, linked, in_operation } in lost {
-            if let Some((from, count)) = linked {
-                let others = match count {
-                    1 => String::new(),
-                    _ => format!(", as {} others do", count - 1),
-                };
+            let named = if self.options.full { linked.len() } else { linked.len().min(1) };
+            let others = match linked.len() - named {
+                0 => String::new(),
+                count => format!(", as {count} others do"),
+            };
+            for (from, reached) in &linked[..named] {
                 let why = format!("it links {id}, which is not in the store{others}");
-                self.push(dangling(Severity::Error, "dangling-link", from, why));
+                self.push(match reached {
+                    true => dangling(Severity::Error, "dangling-link", *from, why),
+                    false => dangling(Severity::Notice, "hanging-link", *from, why),
+                });
             }
             if in_operation {
                 let why = "an operation names it, but it is not in the store".to_owned();
-                self.push(dangling(Severity::Warning, "dangling-operation", id, why));
+                self.push(dangling(Severity::Notice, "dangling-operation", id, why));
             }
         }
     }

@@ -207,7 +207,11 @@ fn a_healthy_store_is_clean() {
     let seen = std::cell::Cell::new((0, 0));
     let tell = |done, total| seen.set((done, total));
     for connectivity_only in [false, true] {
-        let report = world.check_with(&FsckOptions { connectivity_only, progress: Some(&tell) });
+        let report = world.check_with(&FsckOptions {
+            connectivity_only,
+            progress: Some(&tell),
+            ..FsckOptions::default()
+        });
         assert_eq!(report.findings, []);
         // Messages and blobs of two rounds, operations, the large one, and what came last.
         assert_eq!(report.objects, 24 + 2 + 2 + 1 + 3);

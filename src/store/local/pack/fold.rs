@@ -73,32 +73,52 @@ pub(super) fn unfold(
     raw_bytes: usize,
     id_of: &mut IdOf<'_>,
 ) -> Result<Option<Vec<u8>>> {
+    let mut raw: Vec<u8> = Vec::with_capacity(raw_bytes);
+    let whole = unfold_into(folded, raw_bytes, id_of, &mut raw)?;
+    Ok((whole && raw.len() == raw_bytes).then_some(raw))
+}
+
+/// Unfolds the begin of a block that is damaged further on, as far as that goes.
+pub(super) fn unfold_begin(folded: &[u8], raw_bytes_max: usize) -> Vec<u8> {
+    let mut raw = Vec::new();
+    let mut id_of = |_: usize, object: &[u8]| Ok(Id::from_bytes(*blake3::hash(object).as_bytes()));
+    // Nothing that hashes can fail; where it ends is where the damage is.
+    let _ = unfold_into(folded, raw_bytes_max, &mut id_of, &mut raw);
+    raw
+}
+
+/// Unfolds up to the first thing that is not what was folded, and says whether that was the end.
+fn unfold_into(
+    folded: &[u8],
+    raw_bytes: usize,
+    id_of: &mut IdOf<'_>,
+    raw: &mut Vec<u8>,
+) -> Result<bool> {
     let Some((mut distances, mut rest)) = folded
         .split_first_chunk()
         .and_then(|(head, rest)| rest.split_at_checked(u32::from_le_bytes(*head) as usize))
     else {
-        return Ok(None);
+        return Ok(false);
     };
-    let mut raw: Vec<u8> = Vec::with_capacity(raw_bytes);
     let mut starts = Vec::new();
     while !rest.is_empty() {
         let Some((kind, header_bytes, content_bytes)) = Span::header(rest) else {
-            return Ok(None);
+            return Ok(false);
         };
         let number = starts.len();
         starts.push(raw.len());
-        take(&mut rest, header_bytes, &mut raw);
+        take(&mut rest, header_bytes, raw);
         let end = raw.len().saturating_add(content_bytes);
         if end > raw_bytes {
-            return Ok(None);
+            return Ok(false);
         }
         while kind != Kind::Blob
             && let Some(found) = next_mark(rest, end - raw.len())
         {
-            take(&mut rest, found + MARK.len(), &mut raw);
+            take(&mut rest, found + MARK.len(), raw);
             let target = take_distance(&mut distances).and_then(|back| number.checked_sub(back));
             match target {
-                None => return Ok(None),
+                None => return Ok(false),
                 Some(target) if target == number => {}
                 Some(target) => {
                     let id = id_of(target, &raw[starts[target]..starts[target + 1]])?;
@@ -108,11 +128,11 @@ pub(super) fn unfold(
         }
         let left = end - raw.len();
         if rest.len() < left {
-            return Ok(None);
+            return Ok(false);
         }
-        take(&mut rest, left, &mut raw);
+        take(&mut rest, left, raw);
     }
-    Ok((raw.len() == raw_bytes && distances.is_empty()).then_some(raw))
+    Ok(distances.is_empty())
 }
 
 /// Finds the next mark in the rest of a content that had, unfolded, so many bytes.

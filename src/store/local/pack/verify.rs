@@ -1,19 +1,13 @@
-//! Checking a pack through and through, and reading one that lost its index.
+//! Checking a pack through and through.
 //!
-//! Both report what they find and go on as far as they can. Neither changes anything.
+//! What is found is reported, and the check goes on as far as it can. Nothing is changed.
 //!
 //! Not here: whether a depth is right whose path leaves the pack, which only the store can tell.
 
-use std::path::Path;
-
 use super::super::graph::{Graph, Parent};
-use super::super::paged::{map_whole, u32_at, u64_at};
-use super::block::{BLOCK_HEADER_BYTES, Block, Span};
-use super::{
-    PACK_HEADER_BYTES, Pack, TRAILER_BYTES, TRAILER_FIELDS_BYTES, TRAILER_MAGIC, Visit,
-    check_header,
-};
-use crate::disk::Disk;
+use super::super::paged::{u32_at, u64_at};
+use super::block::{BLOCK_HEADER_BYTES, Block};
+use super::{PACK_HEADER_BYTES, Pack, TRAILER_BYTES, TRAILER_FIELDS_BYTES, TRAILER_MAGIC};
 use crate::error::{Error, Result};
 use crate::object;
 
@@ -133,54 +127,4 @@ impl Pack {
     fn damaged(&self, offset: u64, why: &str) -> Error {
         Error::corrupt(&self.path, offset, why)
     }
-}
-
-/// Reads the objects of a pack without its index, and gives how many there were.
-///
-/// A damaged block is reported and passed over as far as its header tells where the next one is.
-pub(crate) fn salvage(
-    disk: &dyn Disk,
-    path: &Path,
-    visit: &mut Visit<'_, ()>,
-    found: &mut dyn FnMut(Error),
-) -> Result<u64> {
-    let pack = map_whole(disk, path, None)?;
-    check_header(&pack, path)?;
-    let mut at = PACK_HEADER_BYTES as u64;
-    let mut objects = 0;
-    while let Some(rest) = pack.get(at as usize..)
-        && !rest.is_empty()
-        && !rest.starts_with(TRAILER_MAGIC)
-    {
-        let block_at = at;
-        if rest.len() < BLOCK_HEADER_BYTES {
-            found(Error::corrupt(path, at, "it ends within a block"));
-            break;
-        }
-        at += BLOCK_HEADER_BYTES as u64 + u64::from(u32_at(rest, 0));
-        let raw = Block::at(&pack, block_at, path)
-            .and_then(|block| Ok((block.decompress(block_at, path, None)?, block.header)));
-        let (raw, header) = match raw {
-            Ok(read) => read,
-            Err(error) => {
-                found(error);
-                continue;
-            }
-        };
-        let (mut start, mut count) = (0, 0);
-        let mut ids = blake3::Hasher::new();
-        while let Some(span) = Span::at(&raw, start) {
-            let id = span.id(&raw);
-            ids.update(id.as_bytes());
-            start = span.content.end;
-            count += 1;
-            visit(&id, span.kind, &raw[span.content])?;
-        }
-        objects += u64::from(count);
-        if count != header.objects || *ids.finalize().as_bytes() != header.ids_hash {
-            let why = "a block holds other objects than its header says";
-            found(Error::corrupt(path, block_at, why));
-        }
-    }
-    Ok(objects)
 }

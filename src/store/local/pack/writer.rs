@@ -195,8 +195,18 @@ impl PackWriter {
     /// `depth_of` is asked for the depths of objects outside the pack; where it has no answer, the
     /// graph leaves the depth open. A crash leaves files that nobody names.
     pub(crate) fn finish(
+        self,
+        depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
+    ) -> Result<PackInfo> {
+        self.finish_after(depth_of, &mut |_| Ok(()))
+    }
+
+    /// Finishes the pack, but tells its id before any file gets its name: one that is there already
+    /// is replaced.
+    pub(crate) fn finish_after(
         mut self,
         depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
+        before: &mut dyn FnMut(&Id) -> Result<()>,
     ) -> Result<PackInfo> {
         self.end_block()?;
         let pack_id = self.end_pack()?;
@@ -212,6 +222,7 @@ impl PackWriter {
             objects: order.len() as u64,
         };
         self.file.sync()?;
+        before(&pack_id)?;
         graph.publish(&PackFile::Graph.path(&self.dir, &pack_id))?;
         index.publish(&PackFile::Index.path(&self.dir, &pack_id))?;
         self.file.publish(&PackFile::Pack.path(&self.dir, &pack_id))?;

@@ -164,7 +164,7 @@ pub(super) const CASES: &[Case] = &[
                 manifest.logs[0].operations = 1;
             });
         },
-        expected: &[("dangling-operation", Warning)],
+        expected: &[("dangling-operation", Notice)],
     },
     Case {
         name: "strangers and leftovers",

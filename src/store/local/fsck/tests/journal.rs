@@ -72,9 +72,18 @@ pub(super) const CASES: &[Case] = &[
         name: "a link to nothing",
         damage: |world| {
             let entry = entry("dangling", vec![Id::from_bytes([7; 32])], &[]);
-            world.force(&[entry], &[]);
+            let value = RefValue::Id(entry.id);
+            world.force(&[entry], &[("sessions/s/heads/dangling", value)]);
         },
         expected: &[("dangling-link", Bad)],
+    },
+    Case {
+        name: "a link to nothing of an object that no ref leads to",
+        damage: |world| {
+            let entry = entry("hanging", vec![Id::from_bytes([7; 32])], &[]);
+            world.force(&[entry], &[]);
+        },
+        expected: &[("hanging-link", Notice)],
     },
     Case {
         name: "a depth that is wrong",

@@ -1,0 +1,1 @@
+//! Salvage, piece by piece.

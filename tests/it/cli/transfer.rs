@@ -1,0 +1,81 @@
+//! Sessions between stores, from outside: bundles, clone, fetch, push.
+
+use std::fs;
+
+use super::*;
+
+/// Gives what follows `"key":` in a line of JSON.
+fn field<'a>(line: &'a str, key: &str) -> &'a str {
+    let at = line.find(&format!("\"{key}\":")).unwrap() + key.len() + 3;
+    line[at..].split([',', '}']).next().unwrap()
+}
+
+#[test]
+fn a_bundle_goes_through_a_pipe_and_comes_together_with_what_is_there() {
+    let (home, away) = (Sandbox::with_store(), Sandbox::with_store());
+    home.append("s1", "main", &["one", "two"]);
+    home.ok(&["-q", "bundle", "create", "all.bundle", "--all"]);
+    let bundle = fs::read(home.join("all.bundle")).unwrap();
+    let listed = home.ok(&["bundle", "list", "all.bundle"]);
+    assert!(listed.contains(" sessions/s1/heads/main\n"), "{listed}");
+    assert!(home.ok(&["bundle", "verify", "all.bundle"]).contains("is whole: 1 sessions"));
+    let path = home.join("all.bundle").display().to_string();
+    let dry = away.ok(&["bundle", "unbundle", "-n", &path]);
+    assert!(dry.contains("Would unbundle 1 of 1 session:"), "{dry}");
+    assert!(away.ok(&["sessions", "--json"]).is_empty());
+    fs::write(away.join("cut"), &bundle[..bundle.len() - 1]).unwrap();
+    assert!(away.fails(6, &["bundle", "unbundle", "cut"]).contains("ends in the middle"));
+    assert!(away.fails(3, &["bundle", "verify", "/dev/null"]).contains("is not a bundle"));
+    let told = away.ok(&["bundle", "unbundle", "--json", &path]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!((field(lines[0], "change"), field(lines[1], "changed")), ("\"new\"", "1"));
+    assert_eq!(home.ok(&["log", "--oneline"]), away.ok(&["log", "--oneline"]));
+
+    home.append("s1", "main", &["home"]);
+    away.append("s1", "main", &["away"]);
+    home.ok(&["-q", "bundle", "create", "news.bundle", "s1:main~1..s1:main"]);
+    let path = home.join("news.bundle").display().to_string();
+    let told = away.ok(&["bundle", "unbundle", "--as", "home", &path]);
+    assert!(told.contains("aside   heads/main -> main@home"), "{told}");
+    assert!(away.ok(&["log", "--oneline", "main@home"]).contains("home"));
+    assert!(away.ok(&["transcript"]).contains("home"));
+    away.ok(&["-q", "fsck"]);
+}
+
+#[test]
+fn clone_fetch_and_push_move_only_what_is_missing() {
+    let (home, away) = (Sandbox::with_store(), Sandbox::new());
+    home.append("s1", "main", &["one"]);
+    home.append("s2", "main", &["other"]);
+    let source = home.join("").display().to_string();
+    away.ok(&["clone", "-n", &source, "copy"]);
+    assert!(!away.join("copy").exists());
+    assert!(away.ok(&["clone", &source, "copy"]).contains("Cloned 2 of 2 sessions"));
+    assert!(away.fails(3, &["clone", &source, "copy"]).contains("already"));
+    let copy = ["-C", "copy"];
+    let in_copy = |args: &[&str]| away.run(&[&copy[..], args].concat());
+    let refs = |ran: Ran| ran.out.replace("refs/", "");
+    let listed = in_copy(&["for-each-ref"]);
+    assert_eq!(refs(listed), refs(home.run(&["for-each-ref"])), "HEAD too");
+
+    home.append("s1", "main", &["two"]);
+    let told = in_copy(&["fetch", &source]).out;
+    assert!(told.contains("forward   s1"), "{told}");
+    assert!(told.contains("Fetched 1 of 2 sessions: 1 objects"), "{told}");
+    home.append("s1", "main", &["home"]);
+    away.feed(&["-C", "copy", "append", "-s", "s1", "-m", "copy"], "");
+    let ran = in_copy(&["push", &source]);
+    assert_eq!((ran.code, ran.out.contains("refused   s1")), (1, true), "{}", ran.err);
+    assert_eq!(in_copy(&["fetch", &source, "s1", "--as", "home"]).code, 0);
+    let ran = in_copy(&["push", &source]);
+    assert_eq!((ran.code, ran.out.contains("forward   s1")), (0, true), "{}", ran.err);
+    let both = in_copy(&["transcript", "-s", "s1"]).out;
+    assert_eq!(both.trim_end(), home.ok(&["transcript", "-s", "s1"]).trim_end());
+    let itself = home.join("").display().to_string();
+    assert!(home.fails(3, &["fetch", &itself]).contains("this store itself"));
+    home.fails(3, &["fetch", "nowhere"]);
+    home.ok(&["-q", "fsck"]);
+    // What a fetch did can be taken back as any other operation.
+    assert_eq!(in_copy(&["undo", "-s", "s1"]).code, 0);
+    assert_eq!(in_copy(&["fsck"]).code, 0);
+}
