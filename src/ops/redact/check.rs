@@ -12,6 +12,8 @@ use crate::store::local::{LocalStore, Part};
 /// Literals shorter than this are not looked for in files as they lie there: compressed bytes would
 /// have them by chance.
 const RAW_BYTES_MIN: usize = 6;
+/// Where a repair puts what it replaces.
+const DAMAGED: &str = "damaged";
 /// How many places are told.
 const TOLD_MAX: usize = 100;
 
@@ -30,7 +32,7 @@ pub(super) fn search(store: &LocalStore, scrubber: &Scrubber) -> Result<Vec<Stri
         .filter(|literal| literal.len() >= RAW_BYTES_MIN)
         .collect();
     let overlap = literals.iter().map(|literal| literal.len()).max().unwrap_or(1) - 1;
-    let finders = literals.iter().map(|literal| memchr::memmem::Finder::new(literal));
+    let finders = literals.iter().map(memchr::memmem::Finder::new);
     let finders: Vec<_> = finders.collect();
     let root = store.path().to_owned();
     let mut left = BTreeSet::new();
@@ -48,9 +50,13 @@ pub(super) fn search(store: &LocalStore, scrubber: &Scrubber) -> Result<Vec<Stri
                 found.then(|| format!("operation {}", record.number))
             }
             Part::File(path, bytes) => {
-                let found = finders.iter().any(|finder| finder.find(bytes).is_some());
                 let name = path.strip_prefix(&root).unwrap_or(path);
-                found.then(|| format!("the file {}", name.display()))
+                let is_damaged = name.starts_with(DAMAGED);
+                let found = finders.iter().any(|finder| finder.find(bytes).is_some());
+                match is_damaged {
+                    true => Some(format!("{}, perhaps: it can't be searched", name.display())),
+                    false => found.then(|| format!("the file {}", name.display())),
+                }
             }
         };
         if left.len() < TOLD_MAX {

@@ -230,3 +230,126 @@ fn merged(mut hits: Vec<Hit>) -> Vec<Hit> {
 fn refused(why: String) -> Error {
     Error::Refused { why, hint: "see 'sapwood redact --help' for how patterns are written" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(patterns: &Patterns, text: &str) -> Vec<String> {
+        let hits = patterns.find(text.as_bytes());
+        hits.iter().map(|hit| text[hit.range.clone()].to_owned()).collect()
+    }
+
+    /// Made-up keys of every kind, put together here so that no scanner stumbles over this file.
+    fn examples() -> Vec<(&'static str, String)> {
+        let mixed = |count: usize| "aB3dE6gH9".chars().cycle().take(count).collect::<String>();
+        let hex = |count: usize| "0a1b2c3d4e5f".chars().cycle().take(count).collect::<String>();
+        let key = |begin: &str, rest: String| format!("{begin}{rest}");
+        let pem = |word: &str| format!("-----{word} RSA PRIVATE {}-----", "KEY");
+        vec![
+            ("aws-access-key", key("AK", "IAQWERTYUIOPASDFGH".to_owned())),
+            ("aws-secret-key", mixed(40)),
+            ("github-token", key("gh", format!("p_{}", mixed(36)))),
+            ("github-fine-grained-token", key("github", format!("_pat_{}", mixed(82)))),
+            ("gitlab-token", key("gl", format!("pat-{}", mixed(20)))),
+            ("slack-token", key("xo", format!("xb-{}", mixed(24)))),
+            ("slack-app-token", key("xa", format!("pp-1-A0-12-{}", hex(64)))),
+            ("slack-webhook", format!("T0/B0/{}", mixed(40))),
+            ("anthropic-key", key("sk-", format!("ant-api03-{}", mixed(60)))),
+            ("openai-key", key("sk-", format!("proj-{}", mixed(60)))),
+            ("openai-legacy-key", key("sk-", mixed(48))),
+            ("openrouter-key", key("sk-", format!("or-v1-{}", hex(64)))),
+            ("google-api-key", key("AI", format!("za{}", mixed(35)))),
+            ("google-oauth-token", key("ya", format!("29.{}", mixed(60)))),
+            ("google-client-secret", key("GOC", format!("SPX-{}", mixed(28)))),
+            ("stripe-key", key("sk_", format!("live_{}", mixed(24)))),
+            ("stripe-webhook-secret", key("wh", format!("sec_{}", mixed(32)))),
+            ("npm-token", key("np", format!("m_{}", mixed(36)))),
+            ("pypi-token", key("py", format!("pi-AgE{}", mixed(60)))),
+            ("huggingface-token", key("h", format!("f_{}", "abCd".repeat(9).split_at(34).0))),
+            ("sendgrid-key", key("S", format!("G.{}.{}", mixed(22), mixed(43)))),
+            ("digitalocean-token", key("do", format!("p_v1_{}", hex(64)))),
+            ("telegram-bot-token", format!("123456789:{}", key("A", format!("A{}", mixed(33))))),
+            ("jwt", format!("ey{}.ey{}.{}", key("J", mixed(20)), key("J", mixed(20)), mixed(20))),
+            ("private-key", format!("{}\n{}\n{}", pem("BEGIN"), mixed(64), pem("END"))),
+            ("url-password", "s3cr-et.pw".to_owned()),
+            ("bearer-token", mixed(24)),
+            (ASSIGNED, "hunter22-x".to_owned()),
+        ]
+    }
+
+    /// Puts a key where it would stand.
+    fn within(name: &str, key: &str) -> String {
+        match name {
+            "aws-secret-key" => format!("AWS_SECRET_ACCESS_KEY={key}"),
+            "slack-webhook" => format!("https://hooks.slack.com/services/{key} x"),
+            "url-password" => format!("postgres://ada:{key}@db.example.org/x"),
+            "bearer-token" => format!("Authorization: Bearer {key}"),
+            ASSIGNED => format!("password = '{key}'"),
+            _ => format!("it is {key}, is it"),
+        }
+    }
+
+    #[test]
+    fn every_built_in_pattern_finds_its_key_whole_and_escaped() {
+        let patterns = Patterns::secrets();
+        let names: Vec<&str> = examples().iter().map(|(name, _)| *name).collect();
+        assert_eq!(patterns.names().collect::<Vec<_>>(), names);
+        for (name, key) in examples() {
+            let text = within(name, &key);
+            let hits = patterns.find(text.as_bytes());
+            let is_named = hits.iter().any(|hit| patterns.patterns[hit.pattern].name == name);
+            assert!(is_named || hits.len() == 1, "{name}");
+            assert_eq!(found(&patterns, &text), [key.as_str()], "{name}");
+            let line = crate::codec::json::to_string(&crate::codec::Value::from(text.as_str()));
+            let nested = crate::codec::json::to_string(&crate::codec::Value::from(line.as_str()));
+            assert_eq!(found(&patterns, &nested).len(), 1, "{name}: {nested}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_key_is_left() {
+        let patterns = Patterns::secrets();
+        let innocent = [
+            "password: string",
+            "password = process.env.PASSWORD",
+            "api_key=config2.keys.main",
+            "\"password\": \"********\"",
+            "secret: ${SECRET_TOKEN_1}",
+            "password=[redacted]",
+            "https://user:password@example.org",
+            "https://example.org:8080/a@b",
+            "task-abcdefghijklmnopqrstuvwxyz",
+            "the function sk_test and npm_config_cache",
+            "commit 3f9a02c1aa3f9a02c1aa3f9a02c1aa3f9a02c1aa",
+            "eyJ.eyJ.x",
+            "Authorization: Bearer <token>",
+        ];
+        for text in innocent {
+            assert_eq!(found(&patterns, text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_patterns_is_read_line_by_line() {
+        let file =
+            "plain text\r\n\nregex:id-(?P<secret>[0-9]+)\njson:\"a\\nbcd\"\nliteral:regex:x\n";
+        let patterns = Patterns::parse(file.as_bytes()).unwrap();
+        let names: Vec<&str> = patterns.names().collect();
+        assert_eq!(names, ["literal 1", "regex 3", "literal 4", "literal 5"]);
+        let text = "plain text, id-42, a\nbcd, a bcd, regex:x, a\\nbcd, \\\"pl\\u0061in text";
+        let hits = found(&patterns, text);
+        let expected =
+            ["plain text", "42", "a\nbcd", "a bcd", "regex:x", "a\\nbcd", "pl\\u0061in text"];
+        assert_eq!(hits, expected);
+        let quoted = Patterns::parse(b"it's mine").unwrap();
+        assert_eq!(found(&quoted, r"label 'it'\''s mine' x"), [r"it'\''s mine"]);
+        assert_eq!(found(&quoted.and(Patterns::secrets()).unwrap(), "it's mine").len(), 1);
+    }
+
+    #[test]
+    fn hits_that_overlap_are_one() {
+        let patterns = Patterns::parse(b"abcd\ncdef\nregex:d.f").unwrap();
+        assert_eq!(found(&patterns, "xabcdefx abcd"), ["abcdef", "abcd"]);
+    }
+}

@@ -100,7 +100,7 @@ impl Scrubber {
                 changed
             }
             Value::List(items) => {
-                items.iter_mut().fold(false, |changed, item| self.value(item) || changed)
+                items.iter_mut().fold(false, |changed, item| self.value(item) | changed)
             }
             Value::Map(pairs) => self.pairs(pairs),
         }
