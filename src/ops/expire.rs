@@ -138,7 +138,7 @@ mod tests {
         let marked = LabelOptions {
             target: Target::of(Some("b")),
             name: "good".to_owned(),
-            ..LabelOptions::default()
+            at: Some("main".to_owned()),
         };
         label(&repo, &marked, &operation(60)).unwrap();
         let options = ExpireOptions { older_than: 45, keep_last: 2, keep_labelled: true };

@@ -13,7 +13,7 @@ use sapwood::store::Operation;
 use sapwood::store::local::LocalStore;
 
 /// Redacts a literal from a store.
-fn redact_literal(store: &LocalStore, literal: &str) -> sapwood::Result<RedactOutcome> {
+pub(crate) fn redact_literal(store: &LocalStore, literal: &str) -> sapwood::Result<RedactOutcome> {
     let options = RedactOptions {
         what: RedactWhat::Patterns(Patterns::parse(literal.as_bytes())?),
         replacement: "[gone]".to_owned(),

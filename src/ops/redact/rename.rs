@@ -1,4 +1,4 @@
-//! Names of refs in which something is replaced: only what people chose, never what the layout says.
+//! Names of refs in which something is replaced: what people chose, never what the layout says.
 
 use std::collections::{BTreeMap, HashMap};
 

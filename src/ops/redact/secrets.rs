@@ -57,19 +57,29 @@ pub(super) const SECRETS: &[Secret] = &[
     ),
     Secret {
         name: "url-password",
-        expression: r"(?-u:\b)[a-z][a-z0-9+.-]{1,15}://[^\s:/@<>{}$*]+:(?P<secret>[^\s:/@<>{}$*]{4,})@[A-Za-z0-9.-]",
+        expression: concat!(
+            r"(?-u:\b)[a-z][a-z0-9+.-]{1,15}://[^\s:/@<>{}$*]+:",
+            r"(?P<secret>[^\s:/@<>{}$*]{4,})@[A-Za-z0-9.-]",
+        ),
         accept: Some(is_no_placeholder),
     },
     secret(
         "bearer-token",
-        r#"(?i)authorization["']?\s*[:=]\s*["']?(?:bearer|token|basic)\s+(?P<secret>[A-Za-z0-9._~+/-]{20,}=*)"#,
+        concat!(
+            r#"(?i)authorization["']?\s*[:=]\s*["']?(?:bearer|token|basic)\s+"#,
+            r"(?P<secret>[A-Za-z0-9._~+/-]{20,}=*)",
+        ),
     ),
     Secret { name: ASSIGNED, expression: ASSIGNMENT, accept: Some(is_strong) },
 ];
 
 /// The pattern that is also tried on a key and its value.
 pub(super) const ASSIGNED: &str = "assigned-password";
-const ASSIGNMENT: &str = r#"(?i)(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?token)(?:[_-]?(?:key|token|value))?["']?\s*(?::|=)\s*["']?(?P<secret>[^\s"'`\\,;&<>(){}\[\]$*|]{8,256})"#;
+const ASSIGNMENT: &str = concat!(
+    r"(?i)(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?token",
+    r#"|auth[_-]?token|private[_-]?token)(?:[_-]?(?:key|token|value))?["']?\s*(?::|=)\s*["']?"#,
+    r#"(?P<secret>[^\s"'`\\,;&<>(){}\[\]$*|]{8,256})"#,
+);
 
 /// Says whether a text is not a word that stands for a password.
 fn is_no_placeholder(text: &[u8]) -> bool {

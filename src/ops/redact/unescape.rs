@@ -1,9 +1,9 @@
 //! A text as it reads with its JSON escapes undone, and where each byte of it came from.
 //!
 //! A secret stands in a store in more than one spelling: in a string of a body as it is, in a raw
-//! line with its quotes and newlines escaped, in the arguments of a tool escaped twice. So a text is
-//! looked at again and again with one level of escapes undone, as long as there are any. What is no
-//! escape stays as it is: the text need not be JSON.
+//! line with its quotes and newlines escaped, in the arguments of a tool escaped twice. So a text
+//! is looked at again and again with one level of escapes undone, as long as there are any. What is
+//! no escape stays as it is: the text need not be JSON.
 
 use std::ops::Range;
 

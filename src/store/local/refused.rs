@@ -1,4 +1,4 @@
-//! Lists of ids: `objects/refused-<number>`, and `objects/purge-<number>` while a purge is under way.
+//! Lists of ids: `objects/refused-<number>`; and `objects/purge-<number>`, while a purge goes on.
 //!
 //! What was redacted or forgotten is refused when it comes back, byte for byte the same, by
 //! whatever way. The list holds ids and no content. The other list names loose files that no longer
