@@ -58,6 +58,11 @@ pub trait Dialect: Send + Sync {
     /// Reads the next value of a file: a map, its long strings perhaps links.
     fn read(&self, value: &Value, source: &mut Source) -> Step;
 
+    /// Says whether a file can hold a tree. If not, it has one path.
+    fn has_tree(&self) -> bool {
+        self.writer().is_some_and(|writer| writer.has_tree())
+    }
+
     /// Makes a writer, if sessions can be written in this dialect.
     fn writer(&self) -> Option<Box<dyn Writer>> {
         None

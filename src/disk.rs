@@ -24,7 +24,8 @@ pub use bell::{Bell, Heard};
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
 pub use source::{
-    SourceFile, Unreadable, find_sources, list_below, look_at_source, open_source, write_export,
+    Looked, SourceFile, Unreadable, find_sources, list_below, look_at_source, open_source,
+    source_text, write_export,
 };
 pub use stream::{Reader, Writer};
 
@@ -74,6 +75,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn network_filesystem(&self, path: &Path) -> Option<String>;
     /// Fills a buffer with random bytes.
     fn random(&self, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Gives when a file was last written, in milliseconds since 1970, where the disk knows it.
+    fn modified(&self, path: &Path) -> io::Result<Option<i64>> {
+        let _ = path;
+        Ok(None)
+    }
 
     /// Gives the two bells that processes wake each other with by a file.
     fn bells(&self, path: &Path) -> (Bell, Bell) {
@@ -313,6 +320,11 @@ impl Disk for OsDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
+    }
+
+    fn modified(&self, path: &Path) -> io::Result<Option<i64>> {
+        let since = fs::metadata(path)?.modified()?.duration_since(std::time::UNIX_EPOCH);
+        Ok(Some(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))))
     }
 
     fn network_filesystem(&self, path: &Path) -> Option<String> {

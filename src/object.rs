@@ -99,6 +99,16 @@ impl NewObject {
     }
 }
 
+/// Gives every 32 bytes of a content, of any kind but a blob's, that stand behind the bytes that
+/// begin a link: all its links, and perhaps a stretch of text that looks like one.
+pub fn possible_links(content: &[u8]) -> impl Iterator<Item = Id> {
+    const MARK: &[u8; 2] = b"\x58\x20";
+    memchr::memmem::find_iter(content, MARK).filter_map(move |at| {
+        let from = at + MARK.len();
+        Id::from_slice(content.get(from..from + Id::BYTES)?)
+    })
+}
+
 /// An object of any kind.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "objects are decoded one at a time")]

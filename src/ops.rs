@@ -83,8 +83,8 @@ pub use edit::edit;
 pub use expire::{ExpireOptions, Expiry, Kept, expire, plan_expire};
 pub use export::{
     Scope, TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart,
-    TreeExported, export, export_memory_tree, html, markdown, training, training_parquet,
-    training_part,
+    TreeExported, export, export_memory_tree, export_paths, html, markdown, training,
+    training_parquet, training_part,
 };
 pub use fork::{ForkOptions, ForkOutcome, fork};
 pub use grep::{GrepOptions, Match, grep};
@@ -127,7 +127,7 @@ pub use transfer::{
     TransferOptions, TransferOutcome, select, source_name, transfer,
 };
 pub use tree::{Tree, TreeNode, tree};
-pub use undo::{Direction, UndoOutcome, concerns, undo};
+pub use undo::{Direction, UndoOutcome, UndoneRun, concerns, undo, undo_run};
 pub use variation::{Variation, Varied, Way, vary};
 #[cfg(test)]
 mod desk;

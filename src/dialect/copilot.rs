@@ -52,6 +52,10 @@ impl Dialect for Copilot {
             voice,
         }
     }
+
+    fn has_tree(&self) -> bool {
+        true
+    }
 }
 
 /// Notes what the first event says of the session.

@@ -22,6 +22,10 @@ impl Dialect for Dash {
     }
 
     fn recognise(&self, first: &[Value]) -> bool {
+        // Another dialect's file may have the id of one of these; it has what is said one deeper.
+        if first.iter().any(|value| value.get("message").is_some()) {
+            return false;
+        }
         first.iter().any(|value| match text(value, "type") {
             Some("session") => text(value, "id").is_some_and(|id| id.starts_with("sess_")),
             Some("message") => value.get("parentId").is_some() && value.get("role").is_some(),

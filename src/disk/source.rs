@@ -30,36 +30,62 @@ pub struct Unreadable {
     pub error: io::Error,
 }
 
+/// What is found at a path.
+#[derive(Debug)]
+pub enum Looked {
+    /// A file.
+    File(SourceFile),
+    /// A link that leads to a directory that it is in.
+    Loop(PathBuf),
+    /// What can't be looked at.
+    Unreadable(Unreadable),
+}
+
 /// Finds the files at a path whose names end so: itself, or all below it, sorted by name.
 ///
-/// Links are followed; a loop of links is an error of its own, and ends nothing else.
-pub fn find_sources(
-    path: &Path,
-    endings: &[&str],
-    found: &mut Vec<SourceFile>,
-    unreadable: &mut Vec<Unreadable>,
-) {
+/// Links are followed. A path that is named itself and no file is told as one that can't be read.
+pub fn find_sources(path: &Path, endings: &[&str], found: &mut dyn FnMut(Looked)) {
     for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
-        let looked = match entry {
+        let entry = match entry {
             Err(error) => {
                 let path = error.path().unwrap_or(path).to_owned();
-                Err(Unreadable { path, error: error.into() })
+                found(match error.loop_ancestor() {
+                    Some(_) => Looked::Loop(path),
+                    None => Looked::Unreadable(Unreadable { path, error: error.into() }),
+                });
+                continue;
             }
-            Ok(entry) if !entry.file_type().is_file() => continue,
-            Ok(entry) => {
-                let name = entry.file_name().to_string_lossy();
-                if entry.depth() > 0 && !endings.iter().any(|ending| name.ends_with(ending)) {
-                    continue;
-                }
-                let path = entry.into_path();
-                look_at_source(&path).map_err(|error| Unreadable { path, error })
-            }
+            Ok(entry) => entry,
         };
-        match looked {
-            Ok(file) => found.push(file),
-            Err(error) => unreadable.push(error),
+        let kind = entry.file_type();
+        if !kind.is_file() {
+            if entry.depth() == 0 && !kind.is_dir() {
+                let error = io::Error::other("neither a file nor a directory ('-' is the input)");
+                found(Looked::Unreadable(Unreadable { path: entry.into_path(), error }));
+            }
+            continue;
         }
+        let name = entry.file_name().to_string_lossy();
+        if entry.depth() > 0 && !endings.iter().any(|ending| name.ends_with(ending)) {
+            continue;
+        }
+        let path = entry.into_path();
+        found(match look_at_source(&path) {
+            Ok(file) => Looked::File(file),
+            Err(error) => Looked::Unreadable(Unreadable { path, error }),
+        });
     }
+}
+
+/// Gives a path as text. Bytes that are no text are written as `\xff`, so that no two paths of them
+/// are the same.
+pub fn source_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 /// Looks at one file.

@@ -112,6 +112,8 @@ proptest! {
         object.to_value().links(&mut links);
         prop_assert!(links.iter().all(|link| new.links.contains(link)));
         prop_assert!(new.links.iter().all(|link| links.contains(link)));
+        let possible: Vec<Id> = possible_links(&new.content).collect();
+        prop_assert!(new.links.iter().all(|link| possible.contains(link)));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `export`: sessions written for others to read, whole or in part.
 
 mod facts;
+mod frame;
 mod html;
 mod leaving;
 mod markdown;
 mod memory_tree;
 mod outline;
+mod scope;
 mod spoken;
 #[cfg(test)]
 mod tests;
@@ -18,6 +20,7 @@ use crate::id::Id;
 pub use html::html;
 pub use markdown::markdown;
 pub use memory_tree::{TreeExported, export_memory_tree};
+pub use scope::export_paths;
 pub use spoken::export;
 pub use training::{
     TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart, training,

@@ -14,14 +14,18 @@ mod intake;
 mod land;
 mod large;
 mod late;
+mod lineage;
 mod link;
 mod memory_tree;
 mod names;
+mod order;
 mod recall;
+mod register;
 mod report;
+mod seek;
 mod tree;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,17 +34,18 @@ use std::thread;
 
 use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
-use crate::dialect::{self, Dialect, Layout};
+use crate::dialect::{self, Dialect};
+use crate::disk::{self, SourceFile};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::imported;
 use crate::ops::redact::Scrubber;
-use crate::repo::{Repo, read_entry};
+use crate::repo::Repo;
 use crate::session::View;
 use crate::store::Operation;
 
-use elsewhere::{Elsewhere, NAMES_MAX};
-use feed::{Ending, Fed, Order, Origin, Prefix, STRETCHES_WAITING};
+use elsewhere::{Elsewhere, Names};
+use feed::{Ending, Fed, Order, Origin, STRETCHES_WAITING};
 use files::File;
 use intake::Intake;
 use land::Landing;
@@ -87,11 +92,14 @@ pub fn import(
         outcome: ImportOutcome::default(),
         bytes_total: 0,
         again: BTreeMap::new(),
-        late: HashSet::new(),
-        overtaken: HashSet::new(),
+        late: BTreeSet::new(),
+        overtaken: BTreeSet::new(),
         dry_seen: HashSet::new(),
         note,
     };
+    for path in &found.loops {
+        (importer.note)(ImportNote::Loop(path));
+    }
     for unreadable in found.unreadable {
         let error = Error::io("read", &unreadable.path)(unreadable.error);
         importer.fail(&unreadable.path, error)?;
@@ -149,21 +157,20 @@ struct Importer<'a> {
     /// Sessions whose values can be hung on others now, and whether these follow in the same file.
     again: BTreeMap<String, bool>,
     /// Files in which values come before those that they hang on.
-    late: HashSet<String>,
+    late: BTreeSet<PathBuf>,
     /// Files that another process has imported meanwhile.
-    overtaken: HashSet<String>,
+    overtaken: BTreeSet<PathBuf>,
     dry_seen: HashSet<Id>,
     note: &'a mut dyn FnMut(ImportNote<'_>),
 }
 
 impl Importer<'_> {
     /// Leaves out the files that are as they were, and puts the others in order.
-    fn changed(&mut self, files: Vec<crate::disk::SourceFile>) -> Vec<File> {
+    fn changed(&mut self, files: Vec<SourceFile>) -> Vec<File> {
         let mut changed = Vec::new();
         for file in files {
-            let path = file.path.to_string_lossy().into_owned();
             self.outcome.bytes += file.bytes;
-            let known = self.elsewhere.of_source(&path);
+            let known = self.elsewhere.of_source(&disk::source_text(&file.path));
             let is_same = known.is_some_and(|known| {
                 (known.record.size, known.record.modified_ms) == (file.bytes, file.modified_ms)
             });
@@ -206,24 +213,6 @@ impl Importer<'_> {
         })
     }
 
-    /// Gives what was read before of a session's file.
-    fn prefix(&self, sid: &str) -> Result<Option<Prefix>> {
-        let Some(known) = self.elsewhere.session(sid) else {
-            return Ok(None);
-        };
-        let snapshot = self.repo.snapshot()?;
-        let stretches = imported::stretches(&View::of(&*snapshot, sid)?)?;
-        let values: u64 =
-            stretches.iter().flat_map(|stretch| &stretch.runs).map(|run| run.count).sum();
-        // Where an import was taken back, the record is older than what the transcript tells.
-        let is_whole = values == known.record.values && !known.record.is_document;
-        Ok(stretches.last().filter(|_| is_whole).map(|last| Prefix {
-            bytes: known.record.bytes,
-            hash: known.record.hash.clone(),
-            style: last.layout.style,
-        }))
-    }
-
     /// Takes in one file.
     fn file(&mut self, file: &File, source: &Receiver<Fed>, large: &Large) -> Result<()> {
         let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
@@ -235,7 +224,7 @@ impl Importer<'_> {
         let mut intake = Intake::new(self.repo, self.options.dry_run, file.stem(), large);
         intake.dry_seen = std::mem::take(&mut self.dry_seen);
         intake.dialect = self.dialect;
-        self.elsewhere.begin(file.source());
+        self.elsewhere.begin(file.path.as_deref(), file.sid.as_deref());
         let mut last = None;
         if let Some(sid) = file.sid.as_deref().filter(|_| resumed) {
             last = self.recall(&mut intake, sid)?;
@@ -279,26 +268,6 @@ impl Importer<'_> {
         }
     }
 
-    /// Takes in what the store has of a file that goes on.
-    fn recall(&self, intake: &mut Intake<'_>, sid: &str) -> Result<Option<Layout>> {
-        let snapshot = self.repo.snapshot()?;
-        let view = View::of(&*snapshot, sid)?;
-        let named = view.meta()?.dialect;
-        intake.dialect = named.as_deref().and_then(dialect::named).or(intake.dialect);
-        let mut last = None;
-        for stretch in imported::stretches(&view)? {
-            for id in stretch.entries(&*snapshot)? {
-                intake.recall(id, &read_entry(&*snapshot, &id)?);
-            }
-            last = Some(stretch.layout);
-        }
-        intake.hang_recalled();
-        if let Some(known) = self.elsewhere.session(sid) {
-            intake.recall_record(&known.record);
-        }
-        Ok(last)
-    }
-
     /// Lands what was read of a file.
     fn finish(
         &mut self,
@@ -318,32 +287,18 @@ impl Importer<'_> {
         let is_late = intake.has_late_parents() || self.is_answered(file, &intake);
         if is_late && !file.is_again && file.path.is_some() {
             self.dry_seen = std::mem::take(&mut intake.dry_seen);
-            self.late.extend(file.source());
+            self.late.extend(file.path.clone());
             return Ok(());
         }
         let known = file.sid.as_deref().and_then(|sid| self.elsewhere.session(sid));
-        let is_known = known.is_some_and(|known| {
-            let prefix = &ending.prefix;
-            let record = &known.record;
-            record.is_document && (record.bytes, &record.hash) == (prefix.bytes, &prefix.hash)
-        });
-        let is_same = (is_known || resumed && intake.known == intake.tree.len()) && {
-            let snapshot = self.repo.snapshot()?;
-            let sid = file.sid.as_deref().unwrap_or_default();
-            let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
-            known.last().is_some_and(|last| match &last.layout.tail {
-                Value::Link(id) => Id::of(Kind::Blob, &ending.tail) == *id,
-                tail => tail.as_text().map(str::as_bytes) == Some(&ending.tail),
-            })
-        };
-        let change = match (&file.sid, resumed) {
-            _ if is_same => ImportChange::Unchanged,
-            (None, _) => ImportChange::New,
-            (Some(_), true) => ImportChange::Grown,
-            (Some(_), false) if file.is_again => ImportChange::Linked,
-            (Some(_), false) if file.is_late || intake.is_document() => ImportChange::Grown,
-            (Some(_), false) => ImportChange::Rewritten,
-        };
+        let is_unmoved = file.is_again
+            && !file.is_late
+            && known.is_some_and(|known| intake.hangs_as(&known.record));
+        let is_circle = intake.odds.iter().any(|odd| odd.what == Strange::Circle);
+        if is_unmoved && !is_circle {
+            return Ok(());
+        }
+        let change = self.change(file, &intake, &ending, resumed)?;
         if change == ImportChange::Rewritten {
             intake.odd(Strange::Rewritten, 1);
         }
@@ -351,7 +306,7 @@ impl Importer<'_> {
             intake.odd(Strange::TornEnd, ending.lines + 1);
         }
         let mut session = file.sid.clone();
-        if change == ImportChange::Unchanged || self.options.dry_run {
+        if is_unmoved || change == ImportChange::Unchanged || self.options.dry_run {
             intake.flush()?;
         } else {
             session = self.land(file, &mut intake, ending, is_late)?;
@@ -374,6 +329,40 @@ impl Importer<'_> {
         Ok(())
     }
 
+    /// Says what happened to a file since it was read last.
+    fn change(
+        &self,
+        file: &File,
+        intake: &Intake<'_>,
+        ending: &Ending,
+        resumed: bool,
+    ) -> Result<ImportChange> {
+        let known = file.sid.as_deref().and_then(|sid| self.elsewhere.session(sid));
+        let known = known.filter(|_| !file.is_again);
+        let is_known = known.is_some_and(|known| {
+            let prefix = &ending.prefix;
+            let record = &known.record;
+            record.is_document && (record.bytes, &record.hash) == (prefix.bytes, &prefix.hash)
+        });
+        let is_same = (is_known || resumed && intake.known == intake.tree.len()) && {
+            let snapshot = self.repo.snapshot()?;
+            let sid = file.sid.as_deref().unwrap_or_default();
+            let known = imported::stretches(&View::of(&*snapshot, sid)?)?;
+            known.last().is_some_and(|last| match &last.layout.tail {
+                Value::Link(id) => Id::of(Kind::Blob, &ending.tail) == *id,
+                tail => tail.as_text().map(str::as_bytes) == Some(&ending.tail),
+            })
+        };
+        Ok(match (&file.sid, resumed) {
+            _ if is_same => ImportChange::Unchanged,
+            (None, _) => ImportChange::New,
+            (Some(_), true) => ImportChange::Grown,
+            (Some(_), false) if file.is_again => ImportChange::Linked,
+            (Some(_), false) if file.is_late || intake.is_document() => ImportChange::Grown,
+            (Some(_), false) => ImportChange::Rewritten,
+        })
+    }
+
     /// Puts a file's session into the store, and gives its id.
     fn land(
         &mut self,
@@ -383,33 +372,41 @@ impl Importer<'_> {
         is_late: bool,
     ) -> Result<Option<String>> {
         let from = file.from();
+        let lineage = intake.source.lineage.as_ref();
+        let fork = lineage.map(|lineage| self.elsewhere.fork(lineage, file.sid.as_deref()));
         let noted = file.sid.as_deref().and_then(|sid| self.elsewhere.session(sid));
         let landing = Landing {
             repo: self.repo,
             from: &from,
             sid: file.sid.clone(),
             noted: noted.map(|known| known.record.clone()),
+            fork: fork.transpose()?,
+            is_same_text: file.is_again || file.is_late,
             operation: self.operation,
         };
-        let landed = match landing.land(intake, ending, &self.elsewhere) {
+        let landed = match landing.land(intake, ending) {
             Err(Error::RefConflict { .. }) if file.path.is_some() => {
-                self.overtaken.extend(file.source());
+                self.overtaken.extend(file.path.clone());
                 return Ok(None);
             }
             landed => landed?,
         };
         let sid = landed.meta.sid.clone();
         for (name, id) in std::mem::take(&mut intake.answered) {
-            let waiting = self.elsewhere.answer(name, id, file.sid.is_some()).into_iter();
             // What was placed whole has found it.
+            let waiting = self.elsewhere.answered(name, id);
             for other in waiting.filter(|other| !intake.is_whole || *other != sid) {
-                self.again.entry(other).or_default();
+                self.again.entry(other.to_owned()).or_default();
             }
         }
         if is_late {
             self.again.insert(sid.clone(), true);
         }
-        let names = std::mem::take(&mut intake.tree).into_names(NAMES_MAX);
+        let tree = std::mem::take(&mut intake.tree);
+        let names = match file.is_again {
+            true => Names::Same,
+            false => Names::From(&tree, intake.known),
+        };
         self.elsewhere.learn(&landed.meta, landed.record, names);
         Ok(Some(sid))
     }

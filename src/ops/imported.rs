@@ -114,13 +114,36 @@ pub(super) struct Record {
     /// Whether the file is one document, which is never read on.
     pub(super) is_document: bool,
     /// The other branches that the import made: their first entries, and where it left them.
-    pub(super) sides: Vec<(String, Id, Id)>,
+    pub(super) sides: Vec<KnownSide>,
     /// The labels that the import set, and on which entries.
     pub(super) labels: Vec<(String, Id)>,
     /// Ids of parents that are nowhere in the store yet.
     pub(super) orphans: Vec<String>,
     /// Ids of parents in other files, and the entries that they are.
-    pub(super) hangs: Vec<(String, Id)>,
+    pub(super) hangs: Vec<Hung>,
+    /// The session that it was forked from, and the entry there, by their ids in its file.
+    pub(super) lineage: Option<(String, Option<String>)>,
+}
+
+/// A branch that the import made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KnownSide {
+    pub(super) name: String,
+    /// The first entry that is its own, and which value of the file that is, from 0.
+    pub(super) first: Id,
+    pub(super) row: u32,
+    /// Where the import left it.
+    pub(super) head: Id,
+}
+
+/// A value of another file that values hang on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hung {
+    /// Its id there.
+    pub(super) name: String,
+    pub(super) entry: Id,
+    /// The session that has it.
+    pub(super) session: String,
 }
 
 impl Record {
@@ -136,9 +159,31 @@ impl Record {
         };
         let sides = import.get("sides").and_then(Value::as_map).unwrap_or_default().iter();
         let sides = sides.filter_map(|(name, ends)| match ends.as_list()? {
-            [first, head] => Some((name.clone(), first.as_link()?, head.as_link()?)),
+            [first, head, row] => Some(KnownSide {
+                name: name.clone(),
+                first: first.as_link()?,
+                head: head.as_link()?,
+                row: u32::try_from(row.as_i64()?).ok()?,
+            }),
             _ => None,
         });
+        let hangs = import.get("hangs").and_then(Value::as_map).unwrap_or_default().iter();
+        let hangs = hangs.filter_map(|(name, at)| match at.as_list()? {
+            [entry, session] => Some(Hung {
+                name: name.clone(),
+                entry: entry.as_link()?,
+                session: session.as_text()?.to_owned(),
+            }),
+            _ => None,
+        });
+        let lineage = import.get("lineage").and_then(Value::as_list).unwrap_or_default();
+        let lineage = match lineage {
+            [Value::Text(session)] => Some((session.clone(), None)),
+            [Value::Text(session), Value::Text(entry)] => {
+                Some((session.clone(), Some(entry.clone())))
+            }
+            _ => None,
+        };
         Some(Record {
             values: u64::try_from(number("values")).unwrap_or_default(),
             is_document: import.get("document").and_then(Value::as_bool) == Some(true),
@@ -153,7 +198,8 @@ impl Record {
             branch: text("branch")?,
             head: import.get("head").and_then(Value::as_link),
             orphans: orphans.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
-            hangs: named("hangs"),
+            hangs: hangs.collect(),
+            lineage,
         })
     }
 
@@ -164,10 +210,20 @@ impl Record {
             [] => Value::Null,
             pairs => Value::map(pairs.iter().map(|(name, id)| (name.clone(), Value::Link(*id)))),
         };
-        let sides = self.sides.iter().map(|(name, first, head)| {
-            (name.clone(), Value::List(vec![Value::Link(*first), Value::Link(*head)]))
+        let sides = self.sides.iter().map(|side| {
+            let ends = [side.first.into(), side.head.into(), Value::Integer(side.row.into())];
+            (side.name.clone(), Value::List(ends.into()))
         });
         let sides = if self.sides.is_empty() { Value::Null } else { Value::map(sides) };
+        let hangs = self.hangs.iter().map(|hung| {
+            let at = [hung.entry.into(), hung.session.as_str().into()];
+            (hung.name.clone(), Value::List(at.into()))
+        });
+        let hangs = if self.hangs.is_empty() { Value::Null } else { Value::map(hangs) };
+        let lineage = self.lineage.as_ref().map_or(Value::Null, |(session, entry)| {
+            let words = std::iter::once(session).chain(entry);
+            Value::List(words.map(|word| word.as_str().into()).collect())
+        });
         let fields = [
             ("foreign", self.foreign.clone().into()),
             ("name", self.name.clone().into()),
@@ -178,7 +234,8 @@ impl Record {
             ("branch", self.branch.as_str().into()),
             ("head", self.head.into()),
             ("orphans", if orphans.is_empty() { Value::Null } else { Value::List(orphans) }),
-            ("hangs", named(&self.hangs)),
+            ("hangs", hangs),
+            ("lineage", lineage),
             ("values", Value::Integer(self.values as i64)),
             ("document", if self.is_document { Value::Bool(true) } else { Value::Null }),
             ("sides", sides),

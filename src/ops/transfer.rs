@@ -9,6 +9,7 @@
 //! halves with a file between them: see `bundle`.
 
 mod both;
+mod fate;
 mod intake;
 mod land;
 mod missing;
@@ -20,8 +21,8 @@ use crate::repo::Repo;
 use crate::store::{Operation, Snapshot};
 
 use both::Both;
+pub use fate::{Fate, Landed, RefFate, SessionChange};
 pub(super) use intake::{Intake, mismatch, read_object};
-pub use land::{Fate, Landed, RefFate, SessionChange};
 pub(super) use land::{Rules, land};
 pub(super) use missing::{Given, Missing};
 pub(super) use select::check_parcel;

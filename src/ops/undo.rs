@@ -6,6 +6,7 @@
 //!
 //! A session that an operation removed comes back from `deleted/`; one that it made goes there.
 
+mod run;
 mod session;
 
 use std::collections::HashMap;
@@ -23,6 +24,8 @@ use crate::session::Change;
 use crate::store::{
     Durability, Operation, OperationRecord, RefName, RefValue, Snapshot, Transaction,
 };
+
+pub use run::{UndoneRun, undo_run};
 
 /// Which way to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +73,8 @@ pub fn undo(
     let mut outcome = None;
     repo.commit(Durability::Full, &mut |snapshot| {
         let session = session(snapshot, target)?;
-        let found = last(snapshot, session.as_deref(), actor, direction)?;
-        let record = found.ok_or_else(|| Error::Refused {
-            why: format!("there is nothing of {actor}'s to {}", direction.name()),
-            hint: "'sapwood op log' lists the operations",
-        })?;
+        let (found, first) = last(snapshot, session.as_deref(), actor, direction)?;
+        let record = found.ok_or_else(|| nothing(actor, direction, first))?;
         refuse_final(snapshot, &record)?;
         let owner = owner(&record).map(str::to_owned).or(session);
         let owner = owner.ok_or_else(|| Error::Refused {
@@ -88,6 +88,18 @@ pub fn undo(
         Ok(transaction)
     })?;
     Ok(outcome.expect("the plan was called"))
+}
+
+/// Says that there is nothing to go back to; the first operation that is kept may be a later one.
+fn nothing(actor: &str, direction: Direction, first: Option<u64>) -> Error {
+    let why = format!("there is nothing of {actor}'s to {}", direction.name());
+    Error::Refused {
+        why: match first {
+            Some(first @ 2..) => format!("{why}: operations before number {first} have expired"),
+            _ => why,
+        },
+        hint: "'sapwood op log' lists the operations",
+    }
 }
 
 /// Finds the session, deleted ones included; `None` if none is named and none is current.
@@ -161,18 +173,20 @@ fn refuse_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<()>
     Ok(())
 }
 
-/// Finds the operation to undo or redo.
+/// Finds the operation to undo or redo, and the number of the oldest one that was looked at.
 fn last(
     snapshot: &dyn Snapshot,
     session: Option<&str>,
     actor: &str,
     direction: Direction,
-) -> Result<Option<OperationRecord>> {
+) -> Result<(Option<OperationRecord>, Option<u64>)> {
     // The newest undo or redo of an operation decides whether it is in force.
     let mut settled: HashMap<u64, Direction> = HashMap::new();
     let mut wanted = None;
     let mut found = None;
+    let mut first = None;
     snapshot.operations(&mut |record| {
+        first = Some(record.number);
         if session.is_some_and(|session| !concerns(record, session)) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -204,7 +218,7 @@ fn last(
         found = Some(record.clone());
         Ok(ControlFlow::Break(()))
     })?;
-    Ok(found)
+    Ok((found, first))
 }
 
 /// Moving the refs of one operation.

@@ -16,11 +16,14 @@
 //!
 //! Not here: what the objects mean.
 
+mod anew;
+mod backup;
 mod cache;
 mod commit;
 mod copies;
 mod durable;
 mod fsck;
+mod gc;
 mod graph;
 mod group;
 mod housekeeper;
@@ -71,8 +74,10 @@ use mirror::Mirrors;
 use snapshot::LocalSnapshot;
 use state::{Access, State};
 
+pub use backup::{CopyProgress, CopyReport, restore, verify_backup};
 pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
+pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};
 pub use plumbing::{Counts, PackedObject, RepackReport};
 pub use purge::{Ending, Operations, Part, Put, Rewriter};
 pub use repair::{Action, LostObject, RefRepair, RepairOptions, RepairReport, repair};

@@ -59,11 +59,17 @@ pub fn cut_run(snapshot: &dyn Snapshot, run: &Run, told: &mut HashSet<Id>) -> Re
     let limit = usize::try_from(run.count).unwrap_or(usize::MAX);
     for id in path(snapshot, run.tip).take(limit) {
         if !told.insert(id?) {
-            break;
+            return Ok((count > 0).then_some(Run { tip: run.tip, count }));
         }
         count += 1;
     }
-    Ok((count > 0).then_some(Run { tip: run.tip, count }))
+    match count == run.count {
+        true => Ok((count > 0).then_some(*run)),
+        false => {
+            let why = format!("its run has {} entries, its path {count}", run.count);
+            Err(Error::corrupt(format!("the transcript at entry {}", run.tip), None, why))
+        }
+    }
 }
 
 /// Collects every entry that was told up to these events.

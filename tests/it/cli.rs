@@ -9,6 +9,8 @@ mod branching;
 mod config;
 mod context;
 mod find;
+mod fix;
+mod gc;
 mod history;
 mod loose;
 mod maintenance;

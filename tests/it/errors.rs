@@ -12,7 +12,8 @@ use sapwood::id::Id;
 use sapwood::object::NewObject;
 use sapwood::store::local::{LocalStore, Options};
 use sapwood::store::{
-    Durability, Expected, OBJECT_BYTES_MAX, RefName, RefUpdate, RefValue, Store, resolve,
+    Durability, Expected, OBJECT_BYTES_MAX, RefName, RefUpdate, RefValue, Store, Transaction,
+    resolve,
 };
 use sapwood::{Kind, Repo};
 
@@ -20,7 +21,8 @@ use crate::faults::odd_disk::OddDisk;
 use crate::faults::{commit, file, segment};
 use crate::sim::{Fault, Op, SimDisk};
 use crate::support::{
-    ROOT, append, branch, init, message, open, open_read_only, options, ref_name, update,
+    ROOT, append, branch, init, message, open, open_read_only, options, ref_name, target, texts,
+    update,
 };
 
 /// Gives an error's variant by name.
@@ -34,7 +36,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 25] = [
+const ERRORS: [(&str, Make, &[&str]); 26] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),

@@ -2,12 +2,14 @@
 
 mod bad;
 mod between;
+mod exported;
 mod fixtures;
 mod grown;
 mod linked;
 mod options;
 mod random;
 mod running;
+mod undone;
 
 use std::path::{Path, PathBuf};
 

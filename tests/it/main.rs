@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 #![allow(unreachable_pub, reason = "nobody imports a test binary")]
 
+mod backup;
 mod cli;
 mod crash;
 mod damage;
@@ -12,6 +13,7 @@ mod faults;
 mod format;
 mod frozen;
 mod fsck;
+mod gc;
 mod golden;
 mod import;
 mod model;

@@ -6,6 +6,7 @@
 mod crash;
 mod enemy;
 mod oracle;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

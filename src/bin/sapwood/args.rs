@@ -112,6 +112,8 @@ commands! {
     Clone => clone,
     Fetch => fetch,
     Push => push,
+    Backup => backup,
+    Restore => restore,
     New => new,
     Sessions => sessions,
     Session => session,
@@ -164,6 +166,7 @@ commands! {
     PackRefs => pack_refs,
     Reflog => reflog,
     Op => op,
+    Gc => gc,
     CountObjects => count_objects,
     Repack => repack,
     Unpack => unpack,
@@ -179,9 +182,13 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let mut global = arguments.global;
     let outcome = prepare(&mut global, &arguments.command).and_then(|()| {
         let mut context = Context::new(global.clone(), arguments.choice, Output::new(&global));
+        let is_maintenance = matches!(arguments.command, Command::Gc(_));
         let answer = dispatch(arguments.command, &mut context);
         let answer = answer.map_err(|failure| context.explained(failure))?;
         context.output.flush()?;
+        if !is_maintenance {
+            context.follow_up();
+        }
         Ok(answer)
     });
     match outcome {

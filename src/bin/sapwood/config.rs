@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use sapwood::disk::{self, OsDisk};
 use sapwood::error::Error;
 use sapwood::ops::RoleMap;
+use sapwood::time;
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::args::Global;
@@ -40,15 +41,24 @@ pub(crate) struct Key {
 }
 
 /// Every key but those of the role map.
-pub(crate) const KEYS: [Key; 7] = [
+pub(crate) const KEYS: [Key; 12] = [
     key("core.color", &[], Some("auto"), &["auto", "always", "never"]),
     key("core.durability", &[], Some("full"), &["full", "relaxed"]),
     key("core.lock-timeout-ms", &["SAPWOOD_LOCK_TIMEOUT_MS"], Some("10000"), &[]),
     key("core.pager", &["SAPWOOD_PAGER"], None, &[]),
+    key("gc.auto", &["SAPWOOD_GC_AUTO"], Some("20000"), &[]),
+    key("gc.loose", &[], Some("2000"), &[]),
+    key("gc.operations", &[], Some("90 days"), &[]),
+    key("gc.packs", &[], Some("32"), &[]),
+    key("gc.prune", &[], Some("2 weeks"), &[]),
     key("session.model", &[], None, &[]),
     key("session.provider", &[], None, &[]),
     key("user.name", &["SAPWOOD_ACTOR"], None, &[]),
 ];
+
+/// The keys whose values are numbers, and those whose values are times.
+const NUMBERS: [&str; 4] = ["core.lock-timeout-ms", "gc.auto", "gc.loose", "gc.packs"];
+const TIMES: [&str; 2] = ["gc.operations", "gc.prune"];
 
 /// What a role can be in a context.
 const ROLES: &[&str] = &["user", "assistant", "system"];
@@ -209,10 +219,25 @@ pub(crate) fn check(key: &str, value: &str) -> Result<(), Failure> {
         let words = words.join(", ");
         return Err(Failure::request(format!("{key} is one of {words}, not '{value}'")));
     }
-    if key == "core.lock-timeout-ms" && value.parse::<u64>().is_err() {
-        return Err(Failure::request(format!("{key} is a number of milliseconds, not '{value}'")));
+    if NUMBERS.contains(&key) && value.parse::<u64>().is_err() {
+        let what = if key.ends_with("-ms") { "a number of milliseconds" } else { "a number" };
+        return Err(Failure::request(format!("{key} is {what}, not '{value}'")));
+    }
+    if TIMES.contains(&key) {
+        before(key, Some(value), 0)?;
     }
     Ok(())
+}
+
+/// Reads up to when something is dropped: a time, an age, or `never`.
+pub(crate) fn before(key: &str, value: Option<&str>, now_ms: i64) -> Result<i64, Failure> {
+    match value {
+        None | Some("never") => Ok(i64::MIN),
+        Some(value) => time::parse_relative(value, now_ms).ok_or_else(|| Failure::Request {
+            message: format!("{key} is a time or 'never', not '{value}'"),
+            hint: Some("try 'now', '2 weeks' or 2026-01-31".to_owned()),
+        }),
+    }
 }
 
 /// Refuses a key that is not there.
@@ -258,7 +283,7 @@ pub(crate) fn edit(path: &Path, key: &str, value: Option<&str>) -> Result<(), Fa
         None => drop(table.remove(last)),
         Some(value) => {
             let mut new = match (key, value.parse::<i64>()) {
-                ("core.lock-timeout-ms", Ok(number)) => toml_edit::Value::from(number),
+                (key, Ok(number)) if NUMBERS.contains(&key) => toml_edit::Value::from(number),
                 _ => toml_edit::Value::from(value),
             };
             if let Some(old) = table.get(last).and_then(Item::as_value) {

@@ -4,6 +4,7 @@
 //! is here and nowhere else: the environment, the home directory, colour, hints and exit codes.
 
 mod args;
+mod background;
 mod config;
 mod confirm;
 mod failure;

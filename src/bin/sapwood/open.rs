@@ -2,6 +2,7 @@
 //!
 //! The only place that reads the environment and the home directory.
 
+use std::cell::RefCell;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use sapwood::store::local::{LocalStore, Options, STORE_DIR_NAME};
 use sapwood::store::{Operation, Store};
 
 use crate::args::Global;
+use crate::background;
 use crate::config;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -34,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) choice: Choice,
     /// The store in memory, for `--no-session`.
     memory: Option<Repo>,
+    /// The store that was opened for writing last.
+    written: RefCell<Option<Arc<LocalStore>>>,
 }
 
 /// Which session, as said before the command.
@@ -120,7 +124,7 @@ impl Context {
     /// Prepares to run a command.
     pub(crate) fn new(global: Global, choice: Choice, output: Output) -> Context {
         let memory = choice.no_session.then(Repo::in_memory);
-        Context { global, output, choice, memory }
+        Context { global, output, choice, memory, written: RefCell::default() }
     }
 
     /// Opens a store on disk, or takes the one in memory.
@@ -140,14 +144,36 @@ impl Context {
         self.opened(|| Ok(LocalStore::open(disk(), &self.find()?, options)?))
     }
 
+    /// Opens the store for reading; where none is found, an empty one in memory.
+    pub(crate) fn open_or_empty(&self) -> Result<Opened, Failure> {
+        match self.open() {
+            Err(Failure::Library(Error::NotAStore { .. })) if self.named_store().is_none() => {
+                Ok(Opened::on(Repo::in_memory()))
+            }
+            opened => opened,
+        }
+    }
+
     /// Opens the store for reading and writing.
     pub(crate) fn open_for_writing(&self) -> Result<Opened, Failure> {
-        self.opened(|| Ok(LocalStore::open(disk(), &self.find()?, options())?))
+        self.remember(self.opened(|| Ok(LocalStore::open(disk(), &self.find()?, options())?))?)
+    }
+
+    fn remember(&self, opened: Opened) -> Result<Opened, Failure> {
+        self.written.replace(opened.local.clone());
+        Ok(opened)
+    }
+
+    /// Does what may follow once a command has answered.
+    pub(crate) fn follow_up(&self) {
+        if let Some(store) = self.written.take() {
+            background::collect_garbage(&store);
+        }
     }
 
     /// Opens the store for reading and writing; where none is found, makes the user's own.
     pub(crate) fn open_or_create(&self) -> Result<Opened, Failure> {
-        self.opened(|| {
+        let opened = self.opened(|| {
             let own = match self.find() {
                 Err(Failure::Library(Error::NotAStore { .. })) if self.named_store().is_none() => {
                     home().ok_or_else(|| Failure::Request {
@@ -161,7 +187,8 @@ impl Context {
                 found => return Ok(LocalStore::open(disk(), &found?, options())?),
             };
             Ok(LocalStore::init(disk(), &own, options())?.0)
-        })
+        })?;
+        self.remember(opened)
     }
 
     /// Opens another store than the one this command works on.
@@ -273,6 +300,11 @@ impl Context {
         let command = reason.map_or_else(typed, str::to_owned);
         Operation { time: now(), actor: actor(), command: command.replace(char::is_control, " ") }
     }
+}
+
+/// Names the program that runs.
+pub(crate) fn program() -> Option<PathBuf> {
+    env::current_exe().ok()
 }
 
 /// Gives the milliseconds since 1970.

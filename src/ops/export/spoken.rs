@@ -15,7 +15,9 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::ops::exact::{self, Exact};
 use crate::ops::export::Scope;
+use crate::ops::export::frame::Frame;
 use crate::ops::export::leaving::{Departure, shown_steps};
+use crate::ops::export::scope::{active_last, one_path, only_path, within};
 use crate::ops::imported;
 use crate::repo::{Repo, read_entry};
 use crate::session::{Forest, View, context};
@@ -53,7 +55,8 @@ pub fn export(
         hint: "'sapwood export --help' lists what there is",
     })?;
     let is_own = own.as_deref() == Some(name);
-    let mut speaker = Speaker { view: &view, dialect, writer: dialect.writer(), out };
+    let scope = one_path(&view, dialect, scope)?;
+    let mut speaker = Speaker { view: &view, dialect, writer: dialect.writer(), frame: None, out };
     let has_file = is_own && !imported::stretches(&view)?.is_empty();
     match scope {
         Scope::Session if has_file => speaker.file(repo),
@@ -82,6 +85,8 @@ struct Speaker<'a> {
     view: &'a View<'a>,
     dialect: &'static dyn Dialect,
     writer: Option<Box<dyn Writer>>,
+    /// What stands around and between values, if they are not one a line.
+    frame: Option<Frame>,
     out: &'a mut dyn Write,
 }
 
@@ -96,6 +101,13 @@ struct Origin {
 impl Speaker<'_> {
     /// Writes the whole file, and behind it what was added since.
     fn file(&mut self, repo: &Repo) -> Result<()> {
+        let added = imported::added(self.view)?;
+        if !added.is_empty() && Frame::of(self.view)?.is_some() {
+            let origins = origins(self.view, self.dialect)?;
+            if !added.iter().all(|id| origins.contains_key(id)) {
+                return self.part(Scope::Session);
+            }
+        }
         let mut file = Exact::of(repo, self.view.id())?;
         let mut last = None;
         let mut buffer = vec![0; 1 << 16];
@@ -107,7 +119,6 @@ impl Speaker<'_> {
             last = Some(buffer[count - 1]);
             self.bytes(&buffer[..count])?;
         }
-        let added = imported::added(self.view)?;
         if added.is_empty() {
             return Ok(());
         }
@@ -129,7 +140,11 @@ impl Speaker<'_> {
     /// Writes a part of the session: what came before its tree, then the entries.
     fn part(&mut self, scope: Scope) -> Result<()> {
         let origins = origins(self.view, self.dialect)?;
-        let mut has_header = false;
+        self.frame = Frame::of(self.view)?;
+        let mut has_header = self.frame.is_some();
+        if let Some(frame) = &self.frame {
+            self.out.write_all(&frame.before).map_err(Error::io("write", "the export"))?;
+        }
         for stretch in imported::stretches(self.view)?.into_iter().take(1) {
             for id in stretch.entries(self.view.snapshot)? {
                 match origins.get(&id) {
@@ -148,7 +163,11 @@ impl Speaker<'_> {
             }
         }
         let entries = self.entries(scope)?;
-        self.steps(&entries, &origins, true)
+        self.steps(&entries, &origins, true)?;
+        match self.frame.take() {
+            Some(frame) => self.bytes(&frame.behind),
+            None => Ok(()),
+        }
     }
 
     /// Writes entries: those that came from a file as they stood there, if that is wanted.
@@ -206,8 +225,7 @@ impl Speaker<'_> {
         let mut entry = read_entry(self.view.snapshot, id)?;
         let mut text = Vec::new();
         exact::entry_text(self.view.snapshot, &mut entry, origin.style, &mut text)?;
-        text.push(b'\n');
-        self.bytes(&text)
+        self.value(&text)
     }
 
     /// Writes the session by what it says.
@@ -324,12 +342,27 @@ impl Speaker<'_> {
     }
 
     fn values(&mut self, values: &[Value]) -> Result<()> {
-        let mut text = Vec::new();
         for value in values {
+            let mut text = Vec::new();
             json::write(value, &mut text);
-            text.push(b'\n');
+            self.value(&text)?;
         }
-        self.bytes(&text)
+        Ok(())
+    }
+
+    /// Writes the text of a value, and what stands around it.
+    fn value(&mut self, text: &[u8]) -> Result<()> {
+        match &mut self.frame {
+            Some(frame) => {
+                let between = frame.next().to_vec();
+                self.bytes(&between)?;
+                self.bytes(text)
+            }
+            None => {
+                self.bytes(text)?;
+                self.bytes(b"\n")
+            }
+        }
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
@@ -339,7 +372,8 @@ impl Speaker<'_> {
     /// Gives where the one path ends that a dialect without a tree is given.
     fn path_end(&self, scope: Scope) -> Result<Option<Id>> {
         match scope {
-            Scope::Path(end) | Scope::Subtree(end) => Ok(Some(end)),
+            Scope::Path(end) => Ok(Some(end)),
+            Scope::Subtree(root) => only_path(self.view, self.dialect, root).map(Some),
             Scope::Session => match self.view.active()? {
                 Some(branch) => self.view.branch(&branch),
                 None => Ok(None),
@@ -361,48 +395,6 @@ impl Speaker<'_> {
         let active = active.and_then(|id| forest.place(&id)).filter(|place| is_in[*place]);
         Ok(active_last(&forest, &is_in, active))
     }
-}
-
-/// Says of each entry of a session whether it is on the way to a root, or below it.
-fn within(forest: &Forest, root: Option<Id>) -> Vec<bool> {
-    let Some(root) = root else {
-        return vec![true; forest.ids().len()];
-    };
-    let mut is_below: Vec<bool> = Vec::with_capacity(forest.ids().len());
-    for (place, id) in forest.ids().iter().enumerate() {
-        let above = forest.parent(place);
-        is_below.push(*id == root || above.is_some_and(|above| is_below[above]));
-    }
-    let mut next = forest.place(&root);
-    while let Some(place) = next {
-        is_below[place] = true;
-        next = forest.parent(place);
-    }
-    is_below
-}
-
-/// Lists entries, parents before children. What hangs beside the active path comes right behind
-/// what it hangs on, so that the path's end comes last.
-fn active_last(forest: &Forest, is_in: &[bool], active: Option<usize>) -> Vec<Id> {
-    let mut is_active = vec![false; is_in.len()];
-    let mut next = active;
-    while let Some(place) = next {
-        is_active[place] = true;
-        next = forest.parent(place);
-    }
-    let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-    for place in (0..is_in.len()).filter(|place| is_in[*place]) {
-        children.entry(forest.parent(place)).or_default().push(place);
-    }
-    let mut open = vec![None];
-    let mut entries = Vec::new();
-    while let Some(place) = open.pop() {
-        entries.extend(place.map(|place: usize| forest.ids()[place]));
-        let below = children.remove(&place).unwrap_or_default();
-        let (on, beside): (Vec<_>, Vec<_>) = below.into_iter().partition(|at| is_active[*at]);
-        open.extend(on.into_iter().chain(beside.into_iter().rev()).map(Some));
-    }
-    entries
 }
 
 /// Finds what came from the files of a session and of those it was forked from.

@@ -1,28 +1,19 @@
 //! What other files of the store hold: sessions by their files, and values by their ids.
 //!
-//! A value may hang on one of another file. It is looked for in the files that were just imported,
-//! then in those of its family (one session of the other program in several files) and of its
-//! directory. One that is not there yet is awaited: when it comes, the file that waits is read
-//! again.
+//! A value that hangs on one of another file looks for it here (see `seek`). One that is not there
+//! yet is awaited: when it comes, the file that waits is read again (see `order` for when).
 
-use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
-use crate::dialect::{self, Source};
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::Session;
-use crate::ops::import::tree::name_hash;
-use crate::ops::imported::{self, Record};
-use crate::repo::{Repo, read_entry, read_session, restored};
-use crate::session::View;
+use crate::ops::import::register::Register;
+use crate::ops::import::tree::{Tree, name_hash};
+use crate::ops::imported::Record;
+use crate::repo::{Repo, read_session, restored};
 use crate::store::RefValue;
-
-/// How many names of values are held in memory at the most.
-pub(super) const NAMES_MAX: usize = 1 << 18;
-
-/// Ids of so many bytes are no others' by chance; shorter ones are counted from one in each file.
-const UNIQUE_BYTES_MIN: usize = 16;
 
 /// A session that was imported.
 #[derive(Clone, Debug)]
@@ -31,41 +22,61 @@ pub(super) struct Known {
     pub(super) source: Option<String>,
     pub(super) dialect: Option<String>,
     pub(super) record: Record,
-    /// The names of its values, once they were asked for.
-    names: Option<HashMap<u64, Id>>,
+    /// Whether all names of its values are in the register.
+    pub(super) is_registered: bool,
+    /// Whether its file was written anew since: its rows are others now.
+    pub(super) is_over: bool,
 }
 
 impl Known {
-    /// Finds one of its values, if their names are in memory.
-    pub(super) fn value(&self, name: u64) -> Option<Id> {
-        self.names.as_ref()?.get(&name).copied()
+    /// Gives the names that it waits for or hangs on, and the entries that these are.
+    pub(super) fn awaits(&self) -> impl Iterator<Item = (&str, Option<Id>)> {
+        let orphans = self.record.orphans.iter().map(|name| (name.as_str(), None));
+        orphans.chain(self.record.hangs.iter().map(|hung| (hung.name.as_str(), Some(hung.entry))))
     }
+}
+
+/// The names of a session's values, as far as its import tells them.
+pub(super) enum Names<'a> {
+    /// They are not told.
+    Unknown,
+    /// They are what they were.
+    Same,
+    /// Those of a tree from a row on; before it they are what they were.
+    From(&'a Tree, usize),
 }
 
 /// A session that waits for a value of another file.
 #[derive(Clone, Debug)]
-struct Waiting {
-    sid: String,
+pub(super) struct Waiting {
+    pub(super) sid: String,
     /// The entry that it hangs on till then.
-    on: Option<Id>,
+    pub(super) on: Option<Id>,
 }
 
 /// What other files of the store hold.
 pub(super) struct Elsewhere {
-    repo: Repo,
-    sessions: Vec<Known>,
-    by_sid: HashMap<String, usize>,
+    pub(super) repo: Repo,
+    pub(super) sessions: Vec<Known>,
+    pub(super) by_sid: HashMap<String, usize>,
     /// The places of sessions by what they were imported from.
     by_source: HashMap<String, usize>,
     /// The places of sessions by their ids in their files.
-    families: HashMap<String, Vec<usize>>,
+    pub(super) families: HashMap<String, Vec<usize>>,
     /// Sessions that wait for a value or hang on it, by the hash of its id.
-    awaited: HashMap<u64, Vec<Waiting>>,
-    /// What was found for them.
-    found: HashMap<u64, Id>,
-    names_held: usize,
-    /// The file that is being imported.
-    current: Option<String>,
+    pub(super) awaited: HashMap<u64, Vec<Waiting>>,
+    pub(super) register: Register,
+    /// Awaited values that were not looked for in all sessions yet.
+    pub(super) fresh: HashSet<u64>,
+    /// Sessions and the values that they must not hang on, lest there be a circle.
+    pub(super) cuts: HashSet<(String, u64)>,
+    /// Sessions that were landed in this run.
+    pub(super) landed: BTreeSet<usize>,
+    /// The file that is being imported, and the directory it is in.
+    pub(super) current: Option<usize>,
+    pub(super) directory: Option<PathBuf>,
+    /// Entries that were looked up last: the place, the first row, and the entries from it on.
+    pub(super) shelf: Option<(usize, usize, Vec<Id>)>,
 }
 
 impl Elsewhere {
@@ -79,9 +90,13 @@ impl Elsewhere {
             by_source: HashMap::new(),
             families: HashMap::new(),
             awaited: HashMap::new(),
-            found: HashMap::new(),
-            names_held: 0,
+            register: Register::default(),
+            fresh: HashSet::new(),
+            cuts: HashSet::new(),
+            landed: BTreeSet::new(),
             current: None,
+            directory: None,
+            shelf: None,
         };
         for (name, value) in snapshot.references("sessions/")? {
             let (RefValue::Id(id), true) = (value, name.as_str().ends_with("/meta")) else {
@@ -90,49 +105,95 @@ impl Elsewhere {
             let mut meta = read_session(&*snapshot, &id)?;
             restored(&*snapshot, &mut meta.meta)?;
             if let Some(record) = Record::of(&meta.meta) {
-                elsewhere.learn(&meta, record, None);
+                elsewhere.learn(&meta, record, Names::Unknown);
             }
         }
+        elsewhere.landed.clear();
+        elsewhere.fresh.clear();
         Ok(elsewhere)
     }
 
+    /// Looks at the store again, which others have changed; what is to be done still is.
+    pub(super) fn renew(&mut self) -> Result<()> {
+        let mut new = Elsewhere::of(&self.repo)?;
+        new.fresh = std::mem::take(&mut self.fresh);
+        new.cuts = std::mem::take(&mut self.cuts);
+        let landed = self.landed.iter().map(|place| &self.sessions[*place].sid);
+        new.landed = landed.filter_map(|sid| new.by_sid.get(sid).copied()).collect();
+        *self = new;
+        Ok(())
+    }
+
     /// Notes a session that was imported, and the names of its values.
-    pub(super) fn learn(
-        &mut self,
-        meta: &Session,
-        record: Record,
-        names: Option<HashMap<u64, Id>>,
-    ) {
-        let orphans = record.orphans.iter().map(|name| (name, None));
-        for (name, on) in orphans.chain(record.hangs.iter().map(|(name, id)| (name, Some(*id)))) {
-            let waiting = self.awaited.entry(name_hash(name)).or_default();
-            waiting.retain(|waiting| waiting.sid != meta.sid);
-            waiting.push(Waiting { sid: meta.sid.clone(), on });
-        }
-        let names = names.filter(|names| self.names_held + names.len() <= NAMES_MAX);
-        self.names_held += names.as_ref().map_or(0, HashMap::len);
-        let known = Known {
+    pub(super) fn learn(&mut self, meta: &Session, record: Record, names: Names<'_>) {
+        let mut known = Known {
             sid: meta.sid.clone(),
             source: meta.source.clone(),
             dialect: meta.dialect.clone(),
             record,
-            names,
+            is_registered: false,
+            is_over: false,
         };
+        for (name, on) in known.awaits() {
+            let hash = name_hash(name);
+            let waiting = self.awaited.entry(hash).or_default();
+            let was = waiting.iter_mut().find(|waiting| waiting.sid == meta.sid);
+            let is_fresh = on.is_none() && was.as_ref().is_none_or(|was| was.on.is_some());
+            match was {
+                Some(was) => was.on = on,
+                None => waiting.push(Waiting { sid: meta.sid.clone(), on }),
+            }
+            if is_fresh {
+                self.fresh.insert(hash);
+            }
+        }
         let old = self.by_sid.get(&known.sid).copied();
-        let place = old.unwrap_or(self.sessions.len());
+        let is_anew = matches!(names, Names::From(_, 0));
+        let place = match old {
+            Some(place) if !is_anew => {
+                known.is_registered = self.sessions[place].is_registered;
+                self.sessions[place] = known;
+                place
+            }
+            old => {
+                old.into_iter().for_each(|old| self.sessions[old].is_over = true);
+                self.sessions.push(known);
+                self.sessions.len() - 1
+            }
+        };
+        self.shelf = None;
+        self.place(place, old);
+        match names {
+            Names::From(tree, from) => self.register_tree(place, tree, from),
+            Names::Same | Names::Unknown => {}
+        }
+    }
+
+    /// Makes a session known under its names.
+    fn place(&mut self, place: usize, old: Option<usize>) {
+        let known = &self.sessions[place];
         if let Some(source) = &known.source {
             self.by_source.insert(source.clone(), place);
         }
-        match old {
-            Some(place) => self.sessions[place] = known,
-            None => {
-                if let Some(foreign) = &known.record.foreign {
-                    self.families.entry(foreign.clone()).or_default().push(place);
-                }
-                self.by_sid.insert(known.sid.clone(), place);
-                self.sessions.push(known);
+        if let Some(foreign) = &known.record.foreign {
+            let family = self.families.entry(foreign.clone()).or_default();
+            match family.iter().position(|one| *one == place || Some(*one) == old) {
+                Some(at) => family[at] = place,
+                None => family.push(place),
             }
         }
+        self.by_sid.insert(known.sid.clone(), place);
+        self.landed.insert(place);
+    }
+
+    fn register_tree(&mut self, place: usize, tree: &Tree, from: usize) {
+        let is_whole = from == 0 || self.sessions[place].is_registered;
+        let rows = || tree.names().filter(|(_, row)| *row as usize >= from);
+        let has_room = is_whole && self.register.has_room(rows().count());
+        if has_room {
+            rows().for_each(|(name, row)| self.register.add(name, place, row));
+        }
+        self.sessions[place].is_registered = has_room;
     }
 
     /// Finds the session that came from a file.
@@ -145,15 +206,10 @@ impl Elsewhere {
         self.by_sid.get(sid).map(|place| &self.sessions[*place])
     }
 
-    /// Finds the session that has an id in its own file, the first that was imported.
-    pub(super) fn of_foreign(&self, foreign: &str) -> Option<&Known> {
-        let place = self.families.get(foreign)?.first()?;
-        Some(&self.sessions[*place])
-    }
-
-    /// Says which file is being imported.
-    pub(super) fn begin(&mut self, source: Option<String>) {
-        self.current = source;
+    /// Says which file is being imported, and which session it has, if any.
+    pub(super) fn begin(&mut self, path: Option<&Path>, sid: Option<&str>) {
+        self.current = sid.and_then(|sid| self.by_sid.get(sid)).copied();
+        self.directory = path.and_then(Path::parent).map(Path::to_owned);
     }
 
     /// Says whether a value with this id is waited for.
@@ -167,101 +223,9 @@ impl Elsewhere {
         waiting.into_iter().any(|waiting| waiting.sid == sid && waiting.on.is_none())
     }
 
-    /// Notes that a value has come, and gives the sessions that waited for it; if it was there
-    /// before, those too that hang on what it was.
-    pub(super) fn answer(&mut self, name: u64, id: Id, was_there: bool) -> Vec<String> {
-        self.found.insert(name, id);
-        let Some(waiting) = self.awaited.get_mut(&name) else {
-            return Vec::new();
-        };
-        let is_answered = |waiting: &Waiting| match waiting.on {
-            None => true,
-            Some(on) => was_there && on != id,
-        };
-        let answered = waiting.iter().filter(|waiting| is_answered(waiting));
-        let answered = answered.map(|waiting| waiting.sid.clone()).collect();
-        waiting.retain(|waiting| !is_answered(waiting));
-        answered
-    }
-
-    /// Finds a value that a value of the current file hangs on: in its family, in what it was
-    /// forked from, and in all files that are near. Short ids may be counted anew in each file: a
-    /// file with an id that the current one has too is then none to hang on.
-    pub(super) fn find(
-        &mut self,
-        id: &str,
-        source: &Source,
-        dialect: Option<&str>,
-        is_own: &dyn Fn(u64) -> bool,
-    ) -> Result<Option<Id>> {
-        let name = name_hash(id);
-        if let Some(found) = self.found.get(&name) {
-            return Ok(Some(*found));
-        }
-        let lineage = source.lineage.as_ref().map(|lineage| &lineage.session);
-        let families = source.foreign.iter().chain(lineage);
-        let family = families.filter_map(|id| self.families.get(id));
-        let mut near: Vec<usize> = family.flatten().rev().copied().collect();
-        let is_unique = id.len() >= UNIQUE_BYTES_MIN;
-        let family_count = near.len();
-        let mut seen: HashSet<usize> = near.iter().copied().collect();
-        let directory = self.current.as_deref().and_then(|path| Path::new(path).parent());
-        let is_beside = |known: &Known| {
-            let path = known.source.as_deref().map(Path::new);
-            path.is_some_and(|path| directory.is_some_and(|above| path.starts_with(above)))
-        };
-        for (place, known) in self.sessions.iter().enumerate().rev() {
-            let is_akin = known.dialect.as_deref() == dialect;
-            if is_akin && (known.names.is_some() || is_beside(known)) && seen.insert(place) {
-                near.push(place);
-            }
-        }
-        for (count, place) in near.into_iter().enumerate() {
-            if self.sessions[place].source == self.current && self.current.is_some() {
-                continue;
-            }
-            let Some(names) = self.names(place)? else {
-                continue;
-            };
-            let is_trusted = is_unique || count < family_count;
-            match names.get(&name) {
-                Some(id) if is_trusted || !names.keys().any(|name| is_own(*name)) => {
-                    return Ok(Some(*id));
-                }
-                _ => {}
-            }
-        }
-        Ok(None)
-    }
-
-    /// Gives the names of a session's values.
-    fn names(&mut self, place: usize) -> Result<Option<&HashMap<u64, Id>>> {
-        if self.sessions[place].names.is_none() && self.names_held < NAMES_MAX {
-            let names = self.read_names(&self.sessions[place])?;
-            self.names_held += names.len();
-            self.sessions[place].names = Some(names);
-        }
-        Ok(self.sessions[place].names.as_ref())
-    }
-
-    fn read_names(&self, known: &Known) -> Result<HashMap<u64, Id>> {
-        let mut names = HashMap::new();
-        let Some(dialect) = known.dialect.as_deref().and_then(dialect::named) else {
-            return Ok(names);
-        };
-        let snapshot = self.repo.snapshot()?;
-        let view = View::of(&*snapshot, &known.sid)?;
-        let mut source = Source::default();
-        for stretch in imported::stretches(&view)? {
-            for id in stretch.entries(&*snapshot)? {
-                let entry = read_entry(&*snapshot, &id)?;
-                if entry.body.as_map().is_some()
-                    && let Some(name) = dialect.read(&entry.body, &mut source).id
-                {
-                    names.insert(name_hash(&name), id);
-                }
-            }
-        }
-        Ok(names)
+    /// Gives the sessions that wait for a value that has come, or hang on what it was.
+    pub(super) fn answered(&self, name: u64, id: Id) -> impl Iterator<Item = &str> {
+        let waiting = self.awaited.get(&name).into_iter().flatten();
+        waiting.filter(move |waiting| waiting.on != Some(id)).map(|waiting| waiting.sid.as_str())
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::codec::Value;
 use crate::codec::json::{self, Rigour};
-use crate::disk::{self, SourceFile, Unreadable};
+use crate::disk::{self, Looked, SourceFile, Unreadable};
 use crate::ops::import::land::From;
 use crate::ops::import::memory_tree;
 use crate::time;
@@ -27,6 +27,8 @@ pub struct Found {
     pub files: Vec<SourceFile>,
     /// The directories that are memory trees. Their files are not among the others.
     pub trees: Vec<PathBuf>,
+    /// Links that lead to directories that they are in.
+    pub loops: Vec<PathBuf>,
     /// Those that can't.
     pub unreadable: Vec<Unreadable>,
 }
@@ -35,7 +37,11 @@ pub struct Found {
 pub fn find_files(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {
-        disk::find_sources(path, &ENDINGS, &mut found.files, &mut found.unreadable);
+        disk::find_sources(path, &ENDINGS, &mut |looked| match looked {
+            Looked::File(file) => found.files.push(file),
+            Looked::Loop(path) => found.loops.push(path),
+            Looked::Unreadable(unreadable) => found.unreadable.push(unreadable),
+        });
     }
     found.files.sort();
     found.files.dedup_by(|one, other| one.path == other.path);
@@ -82,7 +88,7 @@ impl File {
 
     /// Gives its path as text.
     pub(super) fn source(&self) -> Option<String> {
-        self.path.as_deref().map(|path| path.to_string_lossy().into_owned())
+        self.path.as_deref().map(disk::source_text)
     }
 
     /// Gives what its session notes of it.

@@ -14,9 +14,11 @@ use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::Prepared;
 use crate::ops::import::large::Large;
-use crate::ops::import::late::{Late, Placed, Ready};
+use crate::ops::import::late::GATHERED_BYTES_MAX;
 use crate::ops::import::report::{Oddity, Strange, Tally};
+use crate::ops::import::seek::Place;
 use crate::ops::import::tree::{Hang, Row, Tree, name_hash};
+use crate::ops::imported::{Hung, Record};
 use crate::repo::Repo;
 use crate::store::{Durability, Transaction};
 
@@ -59,7 +61,7 @@ pub(super) struct Intake<'a> {
     pub(super) first_time: Option<i64>,
     pub(super) time: i64,
     pub(super) objects: Vec<NewObject>,
-    objects_bytes: usize,
+    pub(super) objects_bytes: usize,
     /// The lines of the objects that are gathered.
     lines: Vec<(Id, u64)>,
     /// Parents that were not found, by the hashes of their ids.
@@ -67,7 +69,7 @@ pub(super) struct Intake<'a> {
     /// Parents that were not found in the file so far.
     absent: HashSet<u64>,
     /// Parents that were found in other files.
-    pub(super) hangs: BTreeMap<String, Id>,
+    pub(super) hangs: BTreeMap<String, Hung>,
     /// The parents of values that the store has, where they are named: the value and the entry.
     pub(super) recalled: Vec<(Row, Id)>,
     pub(super) odds: Vec<Oddity>,
@@ -79,7 +81,8 @@ pub(super) struct Intake<'a> {
     pub(super) answered: Vec<(u64, Id)>,
     /// Whether all values are gathered before the first is placed.
     pub(super) is_whole: bool,
-    gathered: Vec<(Prepared, Step)>,
+    pub(super) gathered: Vec<(Prepared, Step)>,
+    pub(super) gathered_bytes: usize,
     is_document: bool,
 }
 
@@ -112,6 +115,7 @@ impl<'a> Intake<'a> {
             answered: Vec::new(),
             is_whole: false,
             gathered: Vec::new(),
+            gathered_bytes: 0,
             is_document: false,
         }
     }
@@ -130,6 +134,13 @@ impl<'a> Intake<'a> {
     pub(super) fn missing(&self) -> impl Iterator<Item = &str> {
         let missing = self.orphans.iter().filter(|(hash, _)| self.tree.named(**hash).is_none());
         missing.map(|(_, name)| name.as_str())
+    }
+
+    /// Says whether its values hang on those of other files as they did.
+    pub(super) fn hangs_as(&self, record: &Record) -> bool {
+        let orphans: HashSet<&str> = record.orphans.iter().map(String::as_str).collect();
+        self.missing().collect::<HashSet<&str>>() == orphans
+            && self.hangs.values().eq(record.hangs.iter())
     }
 
     /// Gives the time of the first value that has one.
@@ -205,13 +216,21 @@ impl<'a> Intake<'a> {
 
     fn value(&mut self, prepared: Prepared, elsewhere: &mut Elsewhere) -> Result<()> {
         let step = self.step(&prepared);
-        if self.is_whole {
-            self.gathered.push((prepared, step));
-            return Ok(());
+        match self.is_whole && self.gathered_bytes <= GATHERED_BYTES_MAX {
+            true => self.gather(prepared, step, elsewhere),
+            false => self.place_next(prepared, step, elsewhere),
         }
+    }
+
+    /// Gives a value its place behind those before it.
+    pub(super) fn place_next(
+        &mut self,
+        mut prepared: Prepared,
+        step: Step,
+        elsewhere: &mut Elsewhere,
+    ) -> Result<()> {
         let line = prepared.line;
         let (hang, parent) = self.parent(&step, line, elsewhere)?;
-        let mut prepared = prepared;
         self.note_before(std::mem::take(&mut prepared.before));
         let id = self.put(prepared, &step, parent)?;
         self.seat(id, &step, hang, line, elsewhere);
@@ -242,7 +261,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Finds what a value hangs on.
-    fn parent(
+    pub(super) fn parent(
         &mut self,
         step: &Step,
         line: u64,
@@ -263,18 +282,26 @@ impl<'a> Intake<'a> {
         let dialect = self.dialect.map(|dialect| dialect.name());
         let is_own = |name: u64| self.tree.named(name).is_some();
         let found = elsewhere.find(name, &self.source, dialect, &is_own)?;
-        match found {
-            Some(found) => drop(self.hangs.insert(name.clone(), found)),
-            None => {
-                self.odd(Strange::Orphan, line);
-                self.orphans.insert(hash, name.clone());
+        let strange = match found {
+            Place::In(entry, session) => {
+                self.hangs.insert(name.clone(), Hung { name: name.clone(), entry, session });
+                return Ok((Hang::Top, Some(entry)));
             }
-        }
-        Ok((Hang::Top, found))
+            Place::Circle => Strange::Circle,
+            Place::Nowhere => Strange::Orphan,
+        };
+        self.odd(strange, line);
+        self.orphans.insert(hash, name.clone());
+        Ok((Hang::Top, None))
     }
 
     /// Makes an entry of a value, and gives its id.
-    fn put(&mut self, prepared: Prepared, step: &Step, parent: Option<Id>) -> Result<Id> {
+    pub(super) fn put(
+        &mut self,
+        prepared: Prepared,
+        step: &Step,
+        parent: Option<Id>,
+    ) -> Result<Id> {
         self.time = step.time.unwrap_or(self.time);
         self.first_time = self.first_time.or(step.time);
         let entry = Entry {
@@ -298,7 +325,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Notes what stands before the next value, and begins a stretch where that is due.
-    fn note_before(&mut self, before: String) {
+    pub(super) fn note_before(&mut self, before: String) {
         let place = (self.tree.len() - self.known) % STRETCH_VALUES;
         if place == 0
             && self.tree.len() > self.known
@@ -335,36 +362,6 @@ impl<'a> Intake<'a> {
         }
         let voice = if hang == Hang::Beside { Voice::None } else { step.voice };
         self.tree.add(id, name, hang, voice);
-    }
-
-    /// Places what was gathered: a parent before its children, wherever they stand in the file.
-    pub(super) fn place_all(&mut self, elsewhere: &mut Elsewhere) -> Result<()> {
-        let gathered = std::mem::take(&mut self.gathered);
-        let mut late = Late::new(gathered, &self.tree);
-        for row in 0..late.len() {
-            while let Some(ready) = late.next(row) {
-                if ready.is_circle {
-                    self.odd(Strange::Circle, ready.prepared.line);
-                }
-                let Ready { row, prepared, step, before, .. } = ready;
-                let line = prepared.line;
-                let (hang, parent) = match ready.parent {
-                    Some((row, id)) => (Hang::On(row), Some(id)),
-                    None if ready.is_circle => (Hang::Top, None),
-                    None => self.parent(&step, line, elsewhere)?,
-                };
-                let id = self.put(prepared, &step, parent)?;
-                late.placed(Placed { id, hang, step, before, line }, row);
-                if self.objects_bytes >= COMMIT_BYTES {
-                    self.flush()?;
-                }
-            }
-        }
-        for Placed { id, hang, step, before, line } in late.into_placed() {
-            self.note_before(before);
-            self.seat(id, &step, hang, line, elsewhere);
-        }
-        Ok(())
     }
 
     /// Commits what has been gathered, and counts what the store had of it.

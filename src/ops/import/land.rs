@@ -1,19 +1,18 @@
 //! The last transaction of a file: its session, and the refs that make it one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::codec::Value;
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{self, Fork, NewObject, Object, Session};
-use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::{self, Ending};
 use crate::ops::import::intake::{Intake, STRETCH_VALUES};
 use crate::ops::import::names::{
     BRANCH_CHARACTERS_MAX, clean, free_sid, given_name, overtaken, stem_of,
 };
-use crate::ops::import::tree::{Row, name_hash};
-use crate::ops::imported::{Record, Stretch};
+use crate::ops::import::tree::{Row, Side, name_hash};
+use crate::ops::imported::{KnownSide, Record, Stretch};
 use crate::repo::Repo;
 use crate::session::{BranchRecord, FIRST_BRANCH, Transcript, View, check_name};
 use crate::store::{
@@ -37,6 +36,11 @@ pub(super) struct Landing<'a> {
     /// was read.
     pub(super) sid: Option<String>,
     pub(super) noted: Option<Record>,
+    /// Where its file says that it was forked from.
+    pub(super) fork: Option<Fork>,
+    /// Whether the file was read before, perhaps to where it ended then: its values stand in the
+    /// same places.
+    pub(super) is_same_text: bool,
     pub(super) operation: &'a Operation,
 }
 
@@ -54,17 +58,14 @@ pub(super) struct Plan<'a> {
     /// Refs that go, if they are there.
     pub(super) drops: Vec<String>,
     pub(super) events: Option<Id>,
+    /// The numbers that branches get next whose names are taken.
+    numbers: HashMap<String, u64>,
     now_ms: i64,
 }
 
 impl Landing<'_> {
     /// Makes the session, or brings it up to date, in one transaction.
-    pub(super) fn land(
-        &self,
-        intake: &mut Intake<'_>,
-        ending: Ending,
-        elsewhere: &Elsewhere,
-    ) -> Result<Landed> {
+    pub(super) fn land(&self, intake: &mut Intake<'_>, ending: Ending) -> Result<Landed> {
         let mut blobs = Vec::new();
         let tail = feed::raw(ending.tail, &mut blobs)?;
         if let Some(layout) = intake.layouts.last_mut() {
@@ -74,8 +75,7 @@ impl Landing<'_> {
         intake.flush()?;
         let mut landed = None;
         self.repo.commit(Durability::Relaxed, &mut |snapshot| {
-            let (transaction, meta, record) =
-                self.plan(snapshot, intake, &ending.prefix, elsewhere)?;
+            let (transaction, meta, record) = self.plan(snapshot, intake, &ending.prefix)?;
             landed = Some(Landed { meta, record });
             Ok(transaction)
         })?;
@@ -87,7 +87,6 @@ impl Landing<'_> {
         snapshot: &dyn Snapshot,
         intake: &Intake<'_>,
         prefix: &feed::Prefix,
-        elsewhere: &Elsewhere,
     ) -> Result<(Transaction, Session, Record)> {
         let sid = match &self.sid {
             Some(sid) => sid.clone(),
@@ -110,7 +109,7 @@ impl Landing<'_> {
         let before = old_record.clone().unwrap_or_default();
         let sides = match intake.has_late_parents() {
             true => before.sides,
-            false => plan.sides(intake, &branch, &before.sides)?,
+            false => plan.sides(intake, &branch, &before.sides, self.is_same_text)?,
         };
         let labels = plan.labels(intake, &before.labels)?;
         match head {
@@ -124,6 +123,7 @@ impl Landing<'_> {
             let name = plan.view.name(&format!("heads/{branch}"))?;
             plan.refs.insert("HEAD".to_owned(), RefValue::Symbolic(name));
         }
+        let lineage = intake.source.lineage.as_ref();
         let record = Record {
             foreign: intake.source.foreign.clone(),
             name: intake.source.name.clone(),
@@ -134,13 +134,14 @@ impl Landing<'_> {
             branch,
             head,
             orphans: intake.missing().map(str::to_owned).collect(),
-            hangs: intake.hangs.iter().map(|(name, id)| (name.clone(), *id)).collect(),
+            hangs: intake.hangs.values().cloned().collect(),
+            lineage: lineage.map(|lineage| (lineage.session.clone(), lineage.entry.clone())),
             values: intake.tree.len() as u64,
             is_document: intake.is_document(),
             sides,
             labels,
         };
-        let meta = self.meta(sid, old, old_record.as_ref(), intake, &record, elsewhere);
+        let meta = self.meta(sid, old, old_record.as_ref(), intake, &record);
         let transaction = plan.finish(&meta, self.operation)?;
         Ok((transaction, meta, record))
     }
@@ -153,7 +154,6 @@ impl Landing<'_> {
         old_record: Option<&Record>,
         intake: &Intake<'_>,
         record: &Record,
-        elsewhere: &Elsewhere,
     ) -> Session {
         let source = &intake.source;
         let time = source.time.or(intake.first_time()).unwrap_or(self.operation.time);
@@ -167,16 +167,7 @@ impl Landing<'_> {
         meta.model = source.model.clone().or(meta.model);
         meta.dialect = intake.dialect.map(|dialect| dialect.name().to_owned());
         meta.source.clone_from(&self.from.source);
-        if let (None, Some(lineage)) = (&meta.fork, &source.lineage) {
-            let parent = elsewhere.of_foreign(&lineage.session);
-            let entry = lineage.entry.as_deref().map(name_hash);
-            meta.fork = Some(Fork {
-                session: parent.map_or(lineage.session.clone(), |known| known.sid.clone()),
-                entry: entry.and_then(|name| parent?.value(name)),
-                reason: lineage.reason.clone(),
-                metadata: lineage.metadata.clone(),
-            });
-        }
+        meta.fork = self.fork.clone().or(meta.fork);
         record.put(&mut meta.meta);
         meta
     }
@@ -187,7 +178,7 @@ impl<'a> Plan<'a> {
     pub(super) fn on(view: View<'a>, now_ms: i64) -> Result<Plan<'a>> {
         let events = view.target("events")?;
         let (objects, refs, drops) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Ok(Plan { view, objects, refs, drops, events, now_ms })
+        Ok(Plan { view, objects, refs, drops, events, numbers: HashMap::new(), now_ms })
     }
 
     /// Chooses the branch that follows the file: the one that did, unless somebody moved it.
@@ -233,19 +224,31 @@ impl<'a> Plan<'a> {
         &mut self,
         intake: &Intake<'_>,
         main: &str,
-        before: &[(String, Id, Id)],
-    ) -> Result<Vec<(String, Id, Id)>> {
+        before: &[KnownSide],
+        is_same_text: bool,
+    ) -> Result<Vec<KnownSide>> {
         let mut sides = Vec::new();
+        let by_first: HashMap<Id, &KnownSide> =
+            before.iter().map(|known| (known.first, known)).collect();
+        let by_row: HashMap<Row, &KnownSide> =
+            before.iter().filter(|_| is_same_text).map(|known| (known.row, known)).collect();
         for side in intake.tree.sides() {
+            let row = side.first;
             let first = intake.tree.id(side.first);
             let head = intake.tree.id(side.tip);
             let tip = RefValue::Id(head);
-            if let Some((name, _, was)) = before.iter().find(|(_, known, _)| *known == first) {
-                let is_ours = self.view.branch(name)? == Some(*was);
-                sides.push((name.clone(), first, if is_ours { head } else { *was }));
+            let known = by_first.get(&first).or_else(|| by_row.get(&row));
+            if let Some(known) = known {
+                let is_ours = self.view.branch(&known.name)? == Some(known.head);
+                let head = if is_ours { head } else { known.head };
+                let name = known.name.clone();
                 if is_ours {
                     self.refs.insert(format!("heads/{name}"), tip);
+                    if known.first != first {
+                        self.record_side(&name, &side, intake, main)?;
+                    }
                 }
+                sides.push(KnownSide { name, first, head, row });
                 continue;
             }
             let stem = match given_name(intake, &side) {
@@ -253,24 +256,37 @@ impl<'a> Plan<'a> {
                 None => stem_of(self.view.snapshot, &[first, intake.tree.id(side.speaks)])?,
             };
             let name = self.free_branch(&stem, main)?;
-            let record = BranchRecord {
-                reason: side.reason.map(str::to_owned),
-                metadata: Value::map([("first", Value::Link(first))]),
-                ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
-            };
-            let next = intake.tree.end().map(|row| intake.tree.id(row));
-            self.record(&name, &record, next, intake.time())?;
+            self.record_side(&name, &side, intake, main)?;
             self.refs.insert(format!("heads/{name}"), tip);
-            sides.push((name, first, head));
+            sides.push(KnownSide { name, first, head, row });
         }
         // What was read anew has other entries: what stands on the old ones goes, if it is ours.
-        let is_gone = |name: &String| !sides.iter().any(|(known, ..)| known == name);
-        for (name, _, was) in before.iter().filter(|(name, ..)| is_gone(name)) {
-            if self.view.branch(name)? == Some(*was) {
+        let names: HashSet<&str> = sides.iter().map(|known| known.name.as_str()).collect();
+        for known in before.iter().filter(|known| !names.contains(known.name.as_str())) {
+            let name = &known.name;
+            if self.view.branch(name)? == Some(known.head) {
                 self.drops.extend([format!("heads/{name}"), format!("records/{name}")]);
             }
         }
         Ok(sides)
+    }
+
+    /// Records where a side path leaves the others, and why.
+    fn record_side(
+        &mut self,
+        name: &str,
+        side: &Side,
+        intake: &Intake<'_>,
+        main: &str,
+    ) -> Result<()> {
+        let first = intake.tree.id(side.first);
+        let record = BranchRecord {
+            reason: side.reason.map(str::to_owned),
+            metadata: Value::map([("first", Value::Link(first))]),
+            ..BranchRecord::at(side.at.map(|row| intake.tree.id(row)), Some(main.to_owned()))
+        };
+        let next = intake.tree.end().map(|row| intake.tree.id(row));
+        self.record(name, &record, next, intake.time())
     }
 
     /// Records what is known of a branch; the conversation goes on at `next`.
@@ -288,15 +304,20 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    pub(super) fn free_branch(&self, stem: &str, main: &str) -> Result<String> {
+    pub(super) fn free_branch(&mut self, stem: &str, main: &str) -> Result<String> {
         let mut name = stem.to_owned();
-        let mut number = 2;
+        // Lower ones were taken when this was asked before.
+        let mut number = self.numbers.get(stem).copied().unwrap_or(2);
+        if number > 2 {
+            name = format!("{stem}-{}", number - 1);
+        }
         loop {
             let head = format!("heads/{name}");
             let is_free = name != main
                 && !self.refs.contains_key(&head)
                 && self.view.reference(&head)?.is_none();
             if is_free {
+                self.numbers.insert(stem.to_owned(), number + 1);
                 return Ok(name);
             }
             name = format!("{stem}-{number}");

@@ -3,9 +3,17 @@
 use std::collections::HashMap;
 
 use crate::dialect::{Parent, Step};
+use crate::error::Result;
 use crate::id::Id;
+use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::Prepared;
+use crate::ops::import::intake::{COMMIT_BYTES, Intake};
+use crate::ops::import::report::Strange;
 use crate::ops::import::tree::{Hang, Row, Tree, name_hash};
+
+/// How much of a file is held that has values before those that they hang on, without its long
+/// strings. Of a longer one, such values are orphans.
+pub(super) const GATHERED_BYTES_MAX: usize = 64 << 20;
 
 /// The values of a file, some of them placed.
 pub(super) struct Late {
@@ -123,5 +131,61 @@ impl Late {
             Slot::Placed(placed) => Some(placed),
             _ => None,
         })
+    }
+}
+
+impl Intake<'_> {
+    /// Holds a value back until all are there, or too many. Its long strings go ahead.
+    pub(super) fn gather(
+        &mut self,
+        mut prepared: Prepared,
+        step: Step,
+        elsewhere: &mut Elsewhere,
+    ) -> Result<()> {
+        let blobs = std::mem::take(&mut prepared.blobs);
+        let lifted: usize = blobs.iter().map(|blob| blob.content().len()).sum();
+        self.objects_bytes += lifted;
+        self.objects.extend(blobs);
+        self.gathered_bytes += prepared.bytes.saturating_sub(lifted);
+        self.gathered.push((prepared, step));
+        if self.gathered_bytes > GATHERED_BYTES_MAX {
+            for (prepared, step) in std::mem::take(&mut self.gathered) {
+                self.place_next(prepared, step, elsewhere)?;
+            }
+        }
+        match self.objects_bytes >= COMMIT_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Places what was gathered: a parent before its children, wherever they stand in the file.
+    pub(super) fn place_all(&mut self, elsewhere: &mut Elsewhere) -> Result<()> {
+        let gathered = std::mem::take(&mut self.gathered);
+        let mut late = Late::new(gathered, &self.tree);
+        for row in 0..late.len() {
+            while let Some(ready) = late.next(row) {
+                if ready.is_circle {
+                    self.odd(Strange::Circle, ready.prepared.line);
+                }
+                let Ready { row, prepared, step, before, .. } = ready;
+                let line = prepared.line;
+                let (hang, parent) = match ready.parent {
+                    Some((row, id)) => (Hang::On(row), Some(id)),
+                    None if ready.is_circle => (Hang::Top, None),
+                    None => self.parent(&step, line, elsewhere)?,
+                };
+                let id = self.put(prepared, &step, parent)?;
+                late.placed(Placed { id, hang, step, before, line }, row);
+                if self.objects_bytes >= COMMIT_BYTES {
+                    self.flush()?;
+                }
+            }
+        }
+        for Placed { id, hang, step, before, line } in late.into_placed() {
+            self.note_before(before);
+            self.seat(id, &step, hang, line, elsewhere);
+        }
+        Ok(())
     }
 }

@@ -16,9 +16,11 @@ use std::path::{Path, PathBuf};
 
 use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
+use crate::disk;
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::{self, Event, Object, Run, Session};
+use crate::ops::import::elsewhere::Names;
 use crate::ops::import::intake::Intake;
 use crate::ops::import::land::Plan;
 use crate::ops::import::large::Large;
@@ -48,7 +50,7 @@ impl Importer<'_> {
             Ok(folder) => folder,
             Err(error) => return self.fail(path, error),
         };
-        let known = self.elsewhere.of_source(&path.to_string_lossy());
+        let known = self.elsewhere.of_source(&disk::source_text(path));
         let known = known.map(|known| (known.sid.clone(), known.record.clone()));
         self.outcome.bytes += folder.bytes();
         let looks = (folder.bytes(), folder.modified_ms());
@@ -129,7 +131,7 @@ impl Importer<'_> {
             Ok(transaction)
         })?;
         let (meta, record) = landed.expect("the plan was called");
-        self.elsewhere.learn(&meta, record, None);
+        self.elsewhere.learn(&meta, record, Names::Unknown);
         Ok((Some(meta.sid), change))
     }
 }
@@ -158,7 +160,7 @@ impl Landing<'_> {
         };
         let view = View::unchecked(snapshot, &id);
         let mut plan = Plan::on(view.clone(), self.operation.time)?;
-        let names = self.names(&plan)?;
+        let names = self.names(&mut plan)?;
         let active = self.planted.active.and_then(|at| names[at].clone());
         let head = self.planted.active.and_then(|at| self.tip(at));
         let head = head.or_else(|| (0..names.len()).find_map(|at| self.tip(at)));
@@ -205,7 +207,7 @@ impl Landing<'_> {
 
     /// Finds a name for each branch: the one it has, unless somebody moved it since. None for one
     /// that is not needed.
-    fn names(&self, plan: &Plan<'_>) -> Result<Vec<Option<String>>> {
+    fn names(&self, plan: &mut Plan<'_>) -> Result<Vec<Option<String>>> {
         let known = self.old.iter().flat_map(|old| &old.branches);
         let known: HashMap<&str, &KnownBranch> =
             known.map(|branch| (branch.foreign.as_str(), branch)).collect();
@@ -353,7 +355,7 @@ impl Landing<'_> {
         meta.model = source.model.clone().or(meta.model);
         meta.status = self.contents.session.status.clone().or(meta.status);
         meta.dialect = Some(MEMORY_TREE.to_owned());
-        meta.source = Some(self.folder.path.to_string_lossy().into_owned());
+        meta.source = Some(disk::source_text(&self.folder.path));
         let mut pairs = match std::mem::take(&mut meta.meta) {
             Value::Map(pairs) => pairs,
             _ => Vec::new(),

@@ -2,18 +2,24 @@
 
 use std::collections::HashMap;
 
-use crate::dialect::{Parent, Step, Voice};
+use crate::dialect::{self, Layout, Parent, Step, Voice};
+use crate::error::Result;
 use crate::id::Id;
 use crate::object::Entry;
+use crate::ops::import::Importer;
+use crate::ops::import::feed::Prefix;
 use crate::ops::import::intake::{Intake, UNPARSED};
 use crate::ops::import::tree::{Hang, Row, name_hash};
-use crate::ops::imported::Record;
+use crate::ops::imported::{self, Record};
+use crate::repo::read_entry;
+use crate::session::View;
 
 impl Intake<'_> {
     /// Takes in what the store knows of a file that goes on.
     pub(super) fn recall_record(&mut self, record: &Record) {
         self.orphans.extend(record.orphans.iter().map(|name| (name_hash(name), name.clone())));
-        self.hangs.extend(record.hangs.iter().cloned());
+        let hangs = record.hangs.iter().map(|hung| (hung.name.clone(), hung.clone()));
+        self.hangs.extend(hangs);
     }
 
     /// Takes a value in that the store has: an entry of the session that goes on.
@@ -52,5 +58,45 @@ impl Intake<'_> {
                 self.tree.hang(row, *parent);
             }
         }
+    }
+}
+
+impl Importer<'_> {
+    /// Gives what was read before of a session's file.
+    pub(super) fn prefix(&self, sid: &str) -> Result<Option<Prefix>> {
+        let Some(known) = self.elsewhere.session(sid) else {
+            return Ok(None);
+        };
+        let snapshot = self.repo.snapshot()?;
+        let stretches = imported::stretches(&View::of(&*snapshot, sid)?)?;
+        let values: u64 =
+            stretches.iter().flat_map(|stretch| &stretch.runs).map(|run| run.count).sum();
+        // Where an import was taken back, the record is older than what the transcript tells.
+        let is_whole = values == known.record.values && !known.record.is_document;
+        Ok(stretches.last().filter(|_| is_whole).map(|last| Prefix {
+            bytes: known.record.bytes,
+            hash: known.record.hash.clone(),
+            style: last.layout.style,
+        }))
+    }
+
+    /// Takes in what the store has of a file that goes on.
+    pub(super) fn recall(&self, intake: &mut Intake<'_>, sid: &str) -> Result<Option<Layout>> {
+        let snapshot = self.repo.snapshot()?;
+        let view = View::of(&*snapshot, sid)?;
+        let named = view.meta()?.dialect;
+        intake.dialect = named.as_deref().and_then(dialect::named).or(intake.dialect);
+        let mut last = None;
+        for stretch in imported::stretches(&view)? {
+            for id in stretch.entries(&*snapshot)? {
+                intake.recall(id, &read_entry(&*snapshot, &id)?);
+            }
+            last = Some(stretch.layout);
+        }
+        intake.hang_recalled();
+        if let Some(known) = self.elsewhere.session(sid) {
+            intake.recall_record(&known.record);
+        }
+        Ok(last)
     }
 }

@@ -52,6 +52,8 @@ pub enum ImportNote<'a> {
     Session(&'a Imported),
     /// A file is no session that is known.
     Unknown(&'a Path),
+    /// A link leads to a directory that it is in, and is left out.
+    Loop(&'a Path),
     /// A file can't be read.
     Failed(&'a Path, &'a Error),
 }

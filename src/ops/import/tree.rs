@@ -120,11 +120,9 @@ impl Tree {
         self.named.get(&name).copied()
     }
 
-    /// Gives all names and the entries that have them, unless there are too many.
-    pub(super) fn into_names(self, count_max: usize) -> Option<HashMap<u64, Id>> {
-        let Tree { named, ids, .. } = self;
-        let names = named.iter().map(|(name, row)| (*name, ids[*row as usize]));
-        (named.len() <= count_max).then(|| names.collect())
+    /// Gives all names and the rows that have them.
+    pub(super) fn names(&self) -> impl Iterator<Item = (u64, Row)> {
+        self.named.iter().map(|(name, row)| (*name, *row))
     }
 
     /// Gives the last value that is part of the tree.

@@ -9,8 +9,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::Id;
+use crate::store::local::gc::bytes_below;
 use crate::store::local::pack::Pack;
 use crate::store::local::snapshot::held_by_any;
 use crate::store::local::state::State;
@@ -54,17 +55,7 @@ impl LocalStore {
 
     /// Gives the bytes of all files of the store.
     pub fn bytes(&self) -> Result<u64> {
-        let disk = &self.inner.disk;
-        let (mut bytes, mut open) = (0, vec![self.path().to_owned()]);
-        while let Some(dir) = open.pop() {
-            for entry in disk.list(&dir).map_err(Error::io("list", &dir))? {
-                bytes += entry.bytes;
-                if entry.is_dir {
-                    open.push(dir.join(entry.name));
-                }
-            }
-        }
-        Ok(bytes)
+        bytes_below(&*self.inner.disk, self.path())
     }
 }
 

@@ -234,15 +234,20 @@ impl Loose {
 
     /// Gives an object's kind, as its file says.
     pub(crate) fn kind(&self, id: &Id) -> Result<Option<Kind>> {
-        self.kind_at(self.layout.loose(id))
+        Ok(self.header(id)?.map(|(kind, _)| kind))
     }
 
-    fn kind_at(&self, path: PathBuf) -> Result<Option<Kind>> {
+    /// Gives an object's kind and the length of its content, as its file says.
+    pub(crate) fn header(&self, id: &Id) -> Result<Option<(Kind, u64)>> {
+        self.header_at(self.layout.loose(id))
+    }
+
+    fn header_at(&self, path: PathBuf) -> Result<Option<(Kind, u64)>> {
         let Some((path, file)) = self.open(path)? else {
             return Ok(None);
         };
-        let kind = begin(&*file).map(|(kind, _, _)| kind);
-        kind.map(Some).map_err(|error| unreadable(&path, error))
+        let header = begin(&*file).map(|(kind, bytes, _)| (kind, bytes));
+        header.map(Some).map_err(|error| unreadable(&path, error))
     }
 
     fn open(&self, path: PathBuf) -> Result<Option<(PathBuf, Box<dyn DiskFile>)>> {

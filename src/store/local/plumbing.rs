@@ -7,15 +7,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
+use crate::store::local::anew::{Form, Source};
 use crate::store::local::index::Position;
-use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
-use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
+use crate::store::local::pack::Pack;
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
-
-/// So much content of blobs is held at once to put together what is alike.
-const ALIKE_BYTES: usize = 32 << 20;
 
 /// How many objects stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +35,13 @@ pub struct Counts {
     pub cruft_objects: u64,
     /// Bytes of what holds them.
     pub cruft_bytes: u64,
+}
+
+impl Counts {
+    /// Counts what is not cruft.
+    pub(crate) fn live_objects(&self) -> u64 {
+        self.journal_objects + self.loose_objects + self.packed_objects
+    }
 }
 
 /// What a repack did.
@@ -111,11 +115,11 @@ impl LocalStore {
         };
         let mut objects = 0;
         for pack in packs {
-            for row in 0..pack.len() {
-                let stored = pack.read(row, &inner.cache)?;
-                inner.loose.put(&pack.id(row)?, stored.kind, &stored.content)?;
+            pack.for_each(&mut |id, kind, content| {
+                inner.loose.put(id, kind, content)?;
                 objects += 1;
-            }
+                Ok(ControlFlow::Continue(()))
+            })?;
         }
         Ok(objects)
     }
@@ -149,7 +153,7 @@ impl LocalStore {
 }
 
 impl Inner {
-    fn count_objects(&self) -> Result<Counts> {
+    pub(crate) fn count_objects(&self) -> Result<Counts> {
         let state = self.refresh()?;
         let mut counts = Counts { packs: state.packs.len() as u64, ..Counts::default() };
         for segment in &state.segments {
@@ -175,6 +179,12 @@ impl Inner {
             counts.cruft_bytes += aside.bytes;
         }
         Ok(counts)
+    }
+
+    /// Does as [`Inner::checkpoint`], unless there is nothing in the journal.
+    pub(crate) fn checkpoint_if_due(self: &Arc<Inner>) -> Result<()> {
+        let state = self.refresh()?;
+        if self.is_at_rest(&state) { Ok(()) } else { self.checkpoint() }
     }
 
     /// Closes the open segment and seals all that is closed: a store at rest is small.
@@ -211,37 +221,21 @@ impl Inner {
         let before = self.count_objects()?;
         self.checkpoint()?;
         let state = self.refresh()?;
-        let dir = self.layout.pack_dir();
-        let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, PackOptions::TIDY)?;
-        let loose: Vec<Id> = self.loose.list()?.into_iter().map(|(id, _)| id).collect();
         let mut small = Vec::new();
-        let mut blobs = Window::default();
-        // Blobs lie together, and so does all the rest: each finds more of its like nearby.
-        for kinds in [Kinds::Rest, Kinds::Blobs] {
-            let mut add = |id: &Id, kind: Kind, content: &[u8]| match kinds {
-                Kinds::Rest => writer.add(id, kind, content),
-                Kinds::Blobs => blobs.add(id, content, &mut writer),
-            };
-            for pack in &state.packs {
-                pack.for_each(&mut |id, kind, content| {
-                    if kinds.has(kind) {
-                        add(id, kind, content)?;
-                    }
-                    Ok(ControlFlow::Continue(()))
-                })?;
-            }
-            for id in &loose {
-                if self.loose.kind(id)?.is_some_and(|kind| kinds.has(kind))
-                    && let Some(stored) = self.loose.get(id)?
-                    && (stored.content.len() as u64) < LOOSE_BYTES_MIN
-                {
-                    add(id, stored.kind, &stored.content)?;
-                    small.push(*id);
-                }
+        for (id, _) in self.loose.list()? {
+            if self.loose.header(&id)?.is_some_and(|(_, bytes)| bytes < LOOSE_BYTES_MIN) {
+                small.push(id);
             }
         }
-        blobs.empty(&mut writer)?;
-        self.publish_repacked(writer, &state)?;
+        let all = |_| true;
+        let sources = state.packs.iter().map(|pack| Source { pack, is_wanted: &all });
+        let sources: Vec<Source<'_>> = sources.collect();
+        let new = self.pack_anew(&state, &sources, &small, Form::TIDY, &mut || true)?;
+        let new = new.expect("it was not told to stop");
+        let old: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
+        if !new.is_empty() {
+            self.edit_manifest(|manifest| manifest.replace_packs(&old, &new))?;
+        }
         for id in &small {
             self.loose.remove(id)?;
         }
@@ -255,58 +249,6 @@ impl Inner {
             bytes_before: bytes(&before),
             bytes_after: bytes(&after),
         })
-    }
-
-    fn publish_repacked(self: &Arc<Inner>, writer: PackWriter, state: &Arc<State>) -> Result<()> {
-        if writer.len() == 0 {
-            return Ok(());
-        }
-        let merged: PackInfo = self.finish_pack(writer, state)?;
-        let dropped: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
-        self.edit_manifest(|manifest| {
-            manifest.packs.retain(|info| !dropped.contains(&info.id));
-            manifest.packs.insert(0, merged);
-        })
-    }
-}
-
-/// What a pass of a repack takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kinds {
-    Rest,
-    Blobs,
-}
-
-impl Kinds {
-    fn has(self, kind: Kind) -> bool {
-        (self == Kinds::Blobs) == (kind == Kind::Blob)
-    }
-}
-
-/// Blobs on their way into a pack, held until there are enough to put together what is alike.
-#[derive(Default)]
-struct Window {
-    blobs: Vec<(Id, Vec<u8>)>,
-    bytes: usize,
-}
-
-impl Window {
-    fn add(&mut self, id: &Id, content: &[u8], writer: &mut PackWriter) -> Result<()> {
-        self.blobs.push((*id, content.to_vec()));
-        self.bytes += content.len();
-        match self.bytes >= ALIKE_BYTES {
-            true => self.empty(writer),
-            false => Ok(()),
-        }
-    }
-
-    fn empty(&mut self, writer: &mut PackWriter) -> Result<()> {
-        let blobs = std::mem::take(self).blobs;
-        for place in likeness::order(blobs.iter().map(|(_, content)| content.as_slice())) {
-            let (id, content) = &blobs[place];
-            writer.add(id, Kind::Blob, content)?;
-        }
-        Ok(())
     }
 }
 

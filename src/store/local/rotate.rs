@@ -48,6 +48,19 @@ impl Inner {
         self.next_segment(state, self.segment_bytes(segment, group_bytes))
     }
 
+    /// Says whether the journal holds nothing, and is as short as it can be.
+    pub(crate) fn is_at_rest(&self, state: &State) -> bool {
+        let open = state.open_segment();
+        state.segments.len() == 1
+            && open.end().offset == HEADER_BYTES
+            && open.bytes() <= self.resting_bytes()
+            && self.disk.len(&self.layout.spare()).is_err()
+    }
+
+    fn resting_bytes(&self) -> u64 {
+        RESTING_BYTES.min(self.options.segment_bytes_min)
+    }
+
     /// Closes the open segment and begins a short one, and drops what was prepared to follow.
     pub(crate) fn rest(&self, state: &State) -> Result<Arc<State>> {
         let spare = self.layout.spare();
@@ -56,7 +69,7 @@ impl Inner {
             removed => removed.map_err(Error::io("remove", spare))?,
         }
         state.open_segment().append(&NewGroup::closing(), 0)?;
-        self.next_segment(state, RESTING_BYTES.min(self.options.segment_bytes_min))
+        self.next_segment(state, self.resting_bytes())
     }
 
     /// Publishes the open segment as closed where it ends, and begins the next, of this length.

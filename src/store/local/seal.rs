@@ -206,7 +206,7 @@ impl Inner {
     }
 
     /// Writes the graph files again that are missing, or were found damaged.
-    fn heal_graphs(self: &Arc<Inner>) -> Result<()> {
+    pub(crate) fn heal_graphs(self: &Arc<Inner>) -> Result<()> {
         let state = self.state();
         let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(&state));
         for pack in &state.packs {

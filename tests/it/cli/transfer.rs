@@ -79,3 +79,32 @@ fn clone_fetch_and_push_move_only_what_is_missing() {
     assert_eq!(in_copy(&["undo", "-s", "s1"]).code, 0);
     assert_eq!(in_copy(&["fsck"]).code, 0);
 }
+
+#[test]
+fn a_backup_is_read_checked_and_made_a_store_again() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    let told = sandbox.ok(&["--json", "backup", "copy"]);
+    assert!(field(&told, "files_copied") != "0", "{told}");
+    sandbox.append("s1", "main", &["two"]);
+    sandbox.ok(&["-q", "backup", "copy"]);
+    sandbox.ok(&["-q", "backup", "--verify", "copy"]);
+    let log = sandbox.ok(&["log", "--oneline"]);
+    assert_eq!(sandbox.ok(&["--store", "copy", "log", "--oneline"]), log);
+    assert!(sandbox.fails(3, &["backup", ".sapwood"]).contains("no backup"));
+    assert!(sandbox.fails(3, &["restore", "copy"]).contains("exists already"));
+    sandbox.ok(&["-q", "restore", "copy", "elsewhere"]);
+    assert_eq!(sandbox.ok(&["-C", "elsewhere", "log", "--oneline"]), log);
+    sandbox.append("s1", "main", &["three"]);
+    let told = sandbox.ok(&["--json", "restore", "--force", "copy"]);
+    assert!(told.contains(".sapwood.replaced-1"), "{told}");
+    assert_eq!(sandbox.ok(&["log", "--oneline"]), log);
+    sandbox.ok(&["-q", "fsck"]);
+    let damaged = sandbox.join("copy/current");
+    let text = fs::read_to_string(&damaged).unwrap();
+    fs::write(&damaged, text.replacen("open", "oben", 1)).unwrap();
+    let ran = sandbox.run(&["backup", "--verify", "copy"]);
+    assert_eq!(ran.code, 6, "{}", ran.err);
+    sandbox.fails(6, &["restore", "copy", "third"]);
+    assert!(!sandbox.join("third/.sapwood").exists());
+}

@@ -144,14 +144,160 @@ fn a_parent_of_its_own_goes_before_one_of_another_file() {
     assert_eq!(branches(&sandbox, "x"), ["main"]);
 }
 
+/// An id that no other file has by chance.
+fn unique(name: &str) -> String {
+    format!("{name:0>8}-0000-4000-8000-000000000000")
+}
+
 #[test]
-fn files_that_hang_on_each_other_in_a_circle_come_to_an_end() {
+fn a_long_chain_is_linked_in_one_run_though_it_is_read_backwards() {
     let sandbox = Sandbox::new();
-    write(&sandbox.join("a.jsonl"), header("a") + &message("a1", Some("b1"), "one"));
-    write(&sandbox.join("b.jsonl"), header("b") + &message("b1", Some("a1"), "two"));
-    import(&sandbox, &["a.jsonl", "b.jsonl"]);
-    for session in ["a", "b"] {
-        assert_exact(&sandbox, session, &sandbox.join(&format!("{session}.jsonl")));
+    let count = 90;
+    for place in 0..count {
+        // The last comes first, by name and by time.
+        let (id, parent) = (unique(&place.to_string()), unique(&(place - 1).to_string()));
+        let parent = Some(parent.as_str()).filter(|_| place > 0);
+        let name = format!("in/{:03}.jsonl", count - place);
+        let line = message(&id, parent, &place.to_string());
+        write(&sandbox.join(&name), header(&format!("s{place}")) + &line);
     }
+    let told = import(&sandbox, &["in"]);
+    let linked = told.iter().filter(|told| text(told, "change") == "linked").count();
+    assert_eq!((told.len(), linked), (2 * count as usize - 1, count as usize - 1), "each once");
+    let expected: Vec<String> = (0..count).map(|place| place.to_string()).collect();
+    assert_eq!(said(&sandbox, "001"), expected);
+    assert_exact(&sandbox, "007", &sandbox.join("in/007.jsonl"));
     assert_sound(&sandbox);
+    assert!(import(&sandbox, &["in"]).is_empty());
+}
+
+#[test]
+fn values_that_hang_on_each_other_in_a_circle_are_cut_once_and_told() {
+    let mut outcomes = Vec::new();
+    for order in [["a.jsonl", "b.jsonl"], ["b.jsonl", "a.jsonl"]] {
+        let sandbox = Sandbox::new();
+        write(&sandbox.join("a.jsonl"), header("a") + &message("a1", Some("b1"), "one"));
+        write(&sandbox.join("b.jsonl"), header("b") + &message("b1", Some("a1"), "two"));
+        let mut told = import(&sandbox, &order[..1]);
+        told.extend(import(&sandbox, &order[1..]));
+        let circles: Vec<_> = told.iter().flat_map(odds).filter(|it| it.0 == "circular").collect();
+        assert_eq!(circles, [("circular", 2)]);
+        outcomes.push((said(&sandbox, "a"), said(&sandbox, "b")));
+        for session in ["a", "b"] {
+            assert_exact(&sandbox, session, &sandbox.join(&format!("{session}.jsonl")));
+        }
+        assert_sound(&sandbox);
+        assert!(import(&sandbox, &["."]).is_empty());
+    }
+    let lengths = (outcomes[0].0.len(), outcomes[0].1.len());
+    assert!(lengths == (1, 2) || lengths == (2, 1), "{outcomes:?}");
+    assert_eq!(outcomes[0], outcomes[1]);
+}
+
+#[test]
+fn files_may_hang_on_each_other_by_turns() {
+    let sandbox = Sandbox::new();
+    let a = [("a1", None, "one"), ("a3", Some("b2"), "three"), ("a5", Some("b4"), "five")];
+    let b = [("b2", Some("a1"), "two"), ("b4", Some("a3"), "four"), ("b6", Some("a5"), "six")];
+    for (name, lines) in [("a", a), ("b", b)] {
+        let lines = lines.map(|(id, parent, text)| message(id, parent, text));
+        write(&sandbox.join(&format!("{name}.jsonl")), header(name) + &lines.concat());
+    }
+    import(&sandbox, &["a.jsonl", "b.jsonl"]);
+    assert_eq!(said(&sandbox, "b"), ["one", "two", "three", "four", "five", "six"]);
+    assert_eq!(said(&sandbox, "a"), ["one", "two", "three", "four", "five"]);
+    assert_exact(&sandbox, "a", &sandbox.join("a.jsonl"));
+    assert_sound(&sandbox);
+}
+
+#[test]
+fn a_parent_is_found_in_another_directory_in_a_later_run() {
+    let sandbox = Sandbox::new();
+    let (parent, child) = (unique("a1"), unique("b1"));
+    write(&sandbox.join("one/a.jsonl"), header("a") + &message(&parent, None, "one"));
+    write(&sandbox.join("two/b.jsonl"), header("b") + &message(&child, Some(&parent), "two"));
+    import(&sandbox, &["one"]);
+    let told = import(&sandbox, &["two"]);
+    assert_eq!(said(&sandbox, "b"), ["one", "two"]);
+    assert_eq!(text(told.last().unwrap(), "change"), "linked");
+    let told = sandbox.ok(&["import", "two"]);
+    assert!(!told.contains("orphaned"), "{told}");
+    assert_exact(&sandbox, "b", &sandbox.join("two/b.jsonl"));
+}
+
+#[test]
+fn what_is_linked_in_the_end_is_not_told_as_orphaned() {
+    let sandbox = Sandbox::new();
+    chain(&sandbox, "cba");
+    let told = sandbox.ok(&["import", "."]);
+    assert!(!told.contains("orphaned"), "{told}");
+}
+
+#[test]
+fn a_branch_keeps_its_name_when_its_session_is_linked() {
+    let sandbox = Sandbox::new();
+    let lines = [
+        message("b1", Some("a1"), "go on"),
+        message("b2", Some("b1"), "an answer"),
+        message("b4", Some("b1"), "another answer"),
+        message("b6", Some("b1"), "a third"),
+    ];
+    write(&sandbox.join("b.jsonl"), header("b") + &lines.concat());
+    import(&sandbox, &["b.jsonl"]);
+    let known = branches(&sandbox, "b");
+    assert_eq!(known.len(), 3);
+    sandbox.ok(&["branch", "-q", "-s", "b", "-d", "an-answer"]);
+    write(&sandbox.join("a.jsonl"), header("a") + &message("a1", None, "one"));
+    import(&sandbox, &["a.jsonl"]);
+    let kept: Vec<&String> = known.iter().filter(|name| *name != "an-answer").collect();
+    assert_eq!(branches(&sandbox, "b").iter().collect::<Vec<_>>(), kept);
+    assert_eq!(said(&sandbox, "b"), ["one", "go on", "a third"]);
+    let on_branch = sandbox.ok(&["log", "-s", "b", "--oneline", "another-answer"]);
+    assert_eq!(on_branch.lines().count(), 3, "{on_branch}");
+    assert_sound(&sandbox);
+}
+
+#[test]
+fn a_fork_is_followed_to_a_session_that_comes_later() {
+    let sandbox = Sandbox::new();
+    let head = r#"{"type":"session","version":1,"id":"sess_b","timestamp":"","name":"n","#;
+    let lineage = r#""forkedFromSessionId":"sess_a","forkedFromEntryId":"a1"}"#;
+    let line = |id: &str, parent: &str, text: &str| {
+        let links = format!(r#""id":"{id}","parentId":{parent},"timestamp":"#);
+        format!(r#"{{"type":"message",{links}"","role":"user","content":"{text}"}}"#) + "\n"
+    };
+    write(&sandbox.join("b.jsonl"), format!("{head}{lineage}\n") + &line("b1", "null", "two"));
+    import(&sandbox, &["b.jsonl"]);
+    let head = "{\"type\":\"session\",\"version\":1,\"id\":\"sess_a\",\"timestamp\":\"\"}\n";
+    write(&sandbox.join("deep/in.jsonl"), head.to_owned() + &line("a1", "null", "one"));
+    import(&sandbox, &["deep"]);
+    let fork = |sandbox: &Sandbox| {
+        let shown = parse(&sandbox.ok(&["session", "show", "n", "--json"]));
+        let header = shown.get("header").cloned().unwrap_or_default();
+        (text(&header, "parent_id").to_owned(), text(&header, "branch_entry").to_owned())
+    };
+    let (session, entry) = fork(&sandbox);
+    assert_eq!(session, "in");
+    let first = parse(&sandbox.ok(&["session", "show", "in", "--json"]));
+    assert_eq!(entry, text(&first, "entry"));
+    assert!(import(&sandbox, &["."]).is_empty());
+    assert_eq!(fork(&sandbox), (session, entry));
+}
+
+#[test]
+fn of_a_file_that_is_too_long_to_be_held_children_before_their_parents_are_orphans() {
+    if std::env::var_os("SAPWOOD_TORTURE").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let padding = "words ".repeat(150);
+    let mut all = header("x") + &message("b", Some("a"), "b") + &message("a", None, "a");
+    for number in 0..80_000 {
+        all += &message(&format!("n{number}"), Some("a"), &padding);
+    }
+    write(&sandbox.join("x.jsonl"), all + &message("z", Some("a"), "z"));
+    let told = import(&sandbox, &["x.jsonl"]);
+    assert_eq!(odds(&told[0]), [("orphaned", 2)]);
+    assert_eq!(said(&sandbox, "x"), ["a", "z"]);
+    assert_exact(&sandbox, "x", &sandbox.join("x.jsonl"));
 }

@@ -47,3 +47,26 @@ fn a_repair_of_the_journal_that_is_cut_off_is_taken_up() {
     assert_eq!(lost.len(), 1);
     cut_off(&oracle, &disk, &lost, "a content in the journal");
 }
+
+#[test]
+fn a_disk_that_is_full_or_fails_leaves_all_as_it_was() {
+    let oracle = Oracle::new();
+    let disk = oracle.disk.copy();
+    let pack = oracle.pack();
+    disk.flip(&pack, 200);
+    let lost = oracle.hit(&pack, 200..201);
+    let whole = disk.copy();
+    let from = whole.calls();
+    fix(&whole).unwrap();
+    let calls = whole.calls() - from;
+    let step = if long() { 1 } else { (calls / 15).max(1) };
+    for call in (0..calls).step_by(step as usize) {
+        for fault in [Fault::Enospc, Fault::Eio, Fault::ShortWrite] {
+            let failing = disk.copy();
+            failing.fail_at(failing.calls() + call, fault);
+            // It fails, or did not need that call: what counts is what the next one finds.
+            let _ = fix(&failing);
+            check(&failing, &oracle, &lost, &format!("call {call} fails with {fault:?}"));
+        }
+    }
+}

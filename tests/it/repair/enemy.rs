@@ -163,3 +163,40 @@ fn a_format_of_another_version_is_believed_unless_told_otherwise() {
     sapwood::store::local::repair(std::sync::Arc::new(disk.clone()), root, &told).unwrap();
     oracle.check(&open(&disk).unwrap(), &Ids::new(), "format");
 }
+
+#[test]
+fn a_manifest_of_long_ago_comes_back() {
+    let disk = SimDisk::new(9);
+    let store = init(&disk).unwrap();
+    let mut manifests = Vec::new();
+    for number in 0..60 {
+        append(&store, "main", &format!("message {number} {}", "word ".repeat(20))).unwrap();
+        if number % 10 == 9 {
+            manifests.push(disk.read(file("current")));
+            store.maintain().unwrap();
+        }
+    }
+    drop(store);
+    let oracle = Oracle::of(disk);
+    for (number, manifest) in manifests.into_iter().enumerate() {
+        let disk = oracle.disk.copy();
+        disk.write(file("current"), manifest);
+        check(&disk, &oracle, &Ids::new(), &format!("manifest {number}"));
+    }
+}
+
+#[test]
+fn a_closed_segment_of_another_store_moves_no_ref() {
+    let (oracle, other) = (Oracle::new(), SimDisk::new(11));
+    let store = init(&other).unwrap();
+    for number in 0..10 {
+        append(&store, "main", &format!("of another store {number}")).unwrap();
+    }
+    drop(store);
+    let segments = oracle.segments();
+    let foreign = other.read(file("objects/journal/0000000000000001"));
+    let disk = oracle.disk.copy();
+    let lost = oracle.hit(&segments[0], 0..disk.read(&segments[0]).len());
+    disk.write(&segments[0], foreign);
+    check(&disk, &oracle, &lost, "a segment of another store");
+}

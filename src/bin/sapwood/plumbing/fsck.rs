@@ -89,14 +89,16 @@ fn find(context: &Context) -> Result<PathBuf, Failure> {
     }
 }
 
-fn answer(findings: &[Finding]) -> Result<Answer, Failure> {
+/// Says how a check went by what it found.
+pub(crate) fn answer(findings: &[Finding]) -> Result<Answer, Failure> {
     match findings.iter().filter(|finding| finding.severity == Severity::Error).count() {
         0 => Ok(Answer::Yes),
         count => Err(Failure::Damaged(count)),
     }
 }
 
-fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
+/// Prints a finding.
+pub(crate) fn print(context: &mut Context, finding: &Finding) -> Result<(), Failure> {
     let severity = finding.severity.name();
     let file = finding.file.as_ref().map(|file| file.display());
     if context.output.json {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sapwood::dialect;
 use sapwood::error::Error;
+use sapwood::id::Id;
 use sapwood::ops::{self, Scope, TrainingForm, TrainingOptions, TrainingPart};
 
 use crate::failure::{Answer, Failure};
@@ -51,7 +52,8 @@ pub(crate) struct Args {
     /// The dialect or form; else the dialect it came from
     #[arg(long, value_name = "DIALECT")]
     to: Option<String>,
-    /// The file to write; a folder for --all and --split; else standard output
+    /// The file to write; a folder for --all and --split, and with --subtree for
+    /// one file for each path; else standard output
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
     /// All sessions of the store
@@ -82,6 +84,11 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
         context.output.note(format_args!("{} sessions in {}", sessions.len(), folder.display()));
         return Ok(Answer::Yes);
+    }
+    if let ([(session, Scope::Subtree(root))], Some(folder)) = (&sessions[..], &args.output)
+        && (folder.is_dir() || folder.as_os_str().as_encoded_bytes().ends_with(b"/"))
+    {
+        return args.paths(&reader, session, *root, folder, context);
     }
     for (session, scope) in &sessions {
         match &args.output {
@@ -121,6 +128,29 @@ impl Args {
             return Err(Failure::Usage("--all needs a folder to write to: -o DIR".to_owned()));
         }
         Ok(())
+    }
+
+    /// Writes a file for each path that leads through an entry.
+    fn paths(
+        &self,
+        reader: &Reader,
+        session: &str,
+        root: Id,
+        folder: &Path,
+        context: &mut Context,
+    ) -> Result<Answer, Failure> {
+        std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+        let paths = ops::export_paths(&*reader.snapshot, session, root)?;
+        for (place, (branch, end)) in paths.iter().enumerate() {
+            let is_plain = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+            let branch: String =
+                branch.chars().map(|it| if is_plain(it) { it } else { '-' }).collect();
+            let name = format!("{session}-{}-{branch}.{}", place + 1, self.ending());
+            let scope = Scope::Path(*end);
+            write_file(&folder.join(name), |out| self.write(reader, session, scope, out))?;
+        }
+        context.output.note(format_args!("{} paths in {}", paths.len(), folder.display()));
+        Ok(Answer::Yes)
     }
 
     /// Writes a memory tree, which is a directory.

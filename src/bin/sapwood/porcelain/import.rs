@@ -1,6 +1,6 @@
 //! `sapwood import`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,7 +96,10 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if paths.is_empty() && !wants_stdin {
         paths = homes(args.yes)?;
     }
-    let opened = context.open_or_create()?;
+    let opened = match args.dry_run {
+        true => context.open_or_empty()?,
+        false => context.open_or_create()?,
+    };
     let mut stdin: Option<Box<dyn Read + Send>> =
         wants_stdin.then(|| Box::new(io::stdin()) as Box<dyn Read + Send>);
     let options = ImportOptions {
@@ -168,8 +171,11 @@ struct Seen {
     sessions: Vec<String>,
     odds: Vec<(PathBuf, Oddity)>,
     kinds: BTreeMap<Strange, u64>,
+    /// How many values of a session hang on nothing.
+    loose: HashMap<String, BTreeMap<Strange, u64>>,
     unknown: Vec<PathBuf>,
     failed: Vec<String>,
+    loops: Vec<PathBuf>,
 }
 
 impl Work<'_> {
@@ -201,6 +207,7 @@ impl Work<'_> {
                         }
                     }
                     ImportNote::Unknown(path) => seen.unknown.push(path.to_owned()),
+                    ImportNote::Loop(path) => seen.loops.push(path.to_owned()),
                     ImportNote::Failed(path, error) => {
                         seen.failed.push(format!("{}: {error}", path.display()));
                     }
@@ -213,7 +220,9 @@ impl Work<'_> {
             self.settle()?;
         }
         let stored = self.stored()?.saturating_sub(before);
-        if !json && (!self.args.watch || outcome.sessions > 0) {
+        seen.tell_left(&mut context.output);
+        let is_news = !self.args.watch || outcome.sessions > 0;
+        if !json && !context.output.is_quiet() && is_news {
             self.tell(&outcome, &seen, stored, context)?;
         }
         Ok(if seen.failed.is_empty() { Answer::Yes } else { Answer::No })
@@ -248,9 +257,6 @@ impl Work<'_> {
         stored: u64,
         context: &mut Context,
     ) -> Result<(), Failure> {
-        for failed in &seen.failed {
-            context.output.note(format_args!("can't read {}", shown::line(failed)));
-        }
         let output = &mut context.output;
         let would = if self.args.dry_run { "Would import" } else { "Imported" };
         let tally = &outcome.tally;
@@ -315,25 +321,47 @@ impl Work<'_> {
 
 impl Seen {
     fn note(&mut self, imported: &Imported) {
-        if imported.change == ImportChange::Linked {
-            return;
-        }
-        if imported.change != ImportChange::Unchanged {
+        let is_linked = imported.change == ImportChange::Linked;
+        if !is_linked && imported.change != ImportChange::Unchanged {
             self.sessions.extend(imported.session.clone());
         }
+        let is_loose = |what: Strange| matches!(what, Strange::Orphan | Strange::Circle);
         let path = imported.source.clone().unwrap_or_else(|| PathBuf::from("-"));
-        for odd in &imported.odds {
+        let loose = self.loose.entry(imported.session.clone().unwrap_or_default()).or_default();
+        if is_linked {
+            // What hung on nothing before may do so no more.
+            for (what, count) in std::mem::take(loose) {
+                *self.kinds.entry(what).or_default() -= count;
+            }
+            self.kinds.retain(|_, count| *count > 0);
+            self.odds.retain(|(other, odd)| *other != path || !is_loose(odd.what));
+        }
+        for odd in imported.odds.iter().filter(|odd| !is_linked || is_loose(odd.what)) {
             *self.kinds.entry(odd.what).or_default() += 1;
+            if is_loose(odd.what) {
+                *loose.entry(odd.what).or_default() += 1;
+            }
             if self.odds.len() < ODDITIES_SHOWN_MAX {
                 self.odds.push((path.clone(), odd.clone()));
             }
         }
     }
 
-    fn tell_odds(&self, output: &mut output::Output) -> Result<(), Failure> {
+    /// Tells what was left out, and why.
+    fn tell_left(&self, output: &mut output::Output) {
+        for failed in &self.failed {
+            output.note(format_args!("can't read {}", shown::line(failed)));
+        }
+        for path in &self.loops {
+            let path = path.display();
+            output.note(format_args!("{path}: left out, a link that leads to what it is in"));
+        }
         for path in self.unknown.iter().take(ODDITIES_SHOWN_MAX) {
             output.note(format_args!("{}: no session that is known", path.display()));
         }
+    }
+
+    fn tell_odds(&self, output: &mut output::Output) -> Result<(), Failure> {
         if self.kinds.is_empty() {
             return Ok(());
         }

@@ -207,6 +207,8 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
             ("name", meta.name.into()),
             ("status", meta.status.into()),
             ("header", output::object(header)),
+            ("dialect", meta.dialect.into()),
+            ("source", meta.source.into()),
             ("meta", meta.meta),
             ("branch", status.branch.into()),
             ("entry", output::text(status.end)),
@@ -226,6 +228,11 @@ fn show(args: &Show, context: &mut Context) -> Result<Answer, Failure> {
             other => sapwood::codec::json::to_string(other),
         };
         context.output.item(format_args!("{key:<15} {}", shown::line(&text)))?;
+    }
+    for (key, text) in [("dialect", &meta.dialect), ("source", &meta.source)] {
+        if let Some(text) = text {
+            context.output.item(format_args!("{key:<15} {}", shown::line(text)))?;
+        }
     }
     for (name, end) in branches {
         let mark = if status.branch.as_ref() == Some(&name) { "*" } else { " " };

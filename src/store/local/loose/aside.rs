@@ -24,7 +24,6 @@ pub(crate) struct Aside {
 }
 
 impl Loose {
-    #[cfg(test)]
     /// Sets a file aside. The caller holds the writer lock, and has published that it does so.
     pub(crate) fn set_aside(&self, id: &Id, since_ms: i64) -> Result<()> {
         let (from, to) = (self.layout.loose(id), self.layout.cruft(id, since_ms));
@@ -34,6 +33,22 @@ impl Loose {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed.map_err(Error::io("rename", from)),
         }
+    }
+
+    /// Makes the names of files durable that were set aside.
+    pub(crate) fn sync_aside(&self, ids: &[Id]) -> Result<()> {
+        let mut fans: Vec<String> = ids.iter().map(|id| id.short(2)).collect();
+        fans.sort_unstable();
+        fans.dedup();
+        for fan in fans {
+            for dir in [self.layout.cruft_fan(&fan), self.layout.loose_dir(&fan)] {
+                self.disk.sync_dir(&dir).map_err(Error::io("sync", dir))?;
+            }
+        }
+        for dir in [self.layout.cruft_dir(), self.layout.objects_dir()] {
+            self.disk.sync_dir(&dir).map_err(Error::io("sync", dir))?;
+        }
+        Ok(())
     }
 
     /// Reads an object that is cruft, checked against its id.
@@ -47,7 +62,10 @@ impl Loose {
     /// Gives the kind of an object that is cruft.
     pub(crate) fn kind_aside(&self, id: &Id) -> Result<Option<Kind>> {
         match self.find_aside(id)? {
-            Some(aside) => self.kind_at(self.layout.cruft(id, aside.since_ms)),
+            Some(aside) => {
+                let header = self.header_at(self.layout.cruft(id, aside.since_ms))?;
+                Ok(header.map(|(kind, _)| kind))
+            }
             None => Ok(None),
         }
     }

@@ -1,13 +1,13 @@
 //! Looking at packs and loose files: which are whole, and what is left of the others.
 
-use std::collections::HashSet;
-use std::io;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
+use crate::object::NewObject;
 use crate::store::local::fsck::is_about;
 use crate::store::local::graph::{Graph, Parent};
 use crate::store::local::index::Index;
@@ -16,9 +16,6 @@ use crate::store::local::pack::{self, Pack, PackFile, PackInfo};
 use crate::store::local::segment::salvage::{self, Known, Remains};
 
 use super::survey::{BadLoose, KnownOutline, Survey, numbered};
-
-/// How often strays are read again because an object of one links another.
-const ROUNDS_MAX: usize = 16;
 
 /// A pack.
 pub(super) struct FoundPack {
@@ -179,66 +176,88 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Looks for what is missing in packs and segments that nobody names: a crash leaves such.
+    /// Looks for what is missing in packs and segments that nobody names (a crash leaves such), and
+    /// in what is left of damaged blocks: what is spoken of is known to be right.
     pub(super) fn read_strays(&mut self) -> Result<()> {
+        let missing: Vec<Id> =
+            self.inventory.missing().into_iter().map(|missing| missing.id).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
         let dir = self.layout.pack_dir();
         let named: Vec<Id> = self.packs.iter().map(|found| found.id).collect();
         let packs = self.pack_files().into_iter().filter(|id| !named.contains(id));
-        let mut strays: Vec<PathBuf> = packs.map(|id| PackFile::Pack.path(&dir, &id)).collect();
-        // What a first look could not tell from damage is known to be right if it is wanted.
+        let strays: Vec<PathBuf> = packs.map(|id| PackFile::Pack.path(&dir, &id)).collect();
         let damaged = self.packs.iter().filter(|found| found.state == PackState::Damaged);
-        strays.extend(damaged.map(|found| found.path.clone()));
-        let mut used = HashSet::new();
+        let damaged: Vec<PathBuf> = damaged.map(|found| found.path.clone()).collect();
         let segments = self.stray_segments();
-        for _ in 0..ROUNDS_MAX {
-            let before = self.inventory.objects();
-            if self.inventory.missing().is_empty() {
-                break;
+
+        let mut links: HashMap<Id, Vec<Id>> = HashMap::new();
+        let mut note = |survey: &Survey<'_>, id: &Id, kind, content: &[u8]| {
+            if !survey.inventory.holds(id)
+                && let Ok(object) = NewObject::parse(kind, content.to_vec())
+            {
+                links.insert(*id, object.links);
             }
-            for path in &strays {
-                if self.take_wanted(path)? {
-                    used.insert(path.clone());
+        };
+        for path in strays.iter().chain(&damaged) {
+            self.read_all(path, &mut |id, kind, content| note(self, id, kind, content))?;
+        }
+        for remains in &segments {
+            let objects = remains.groups.iter().flat_map(|group| &group.objects);
+            let whole = objects.filter(|object| object.is_whole);
+            whole.for_each(|found| note(self, &found.id, found.kind, remains.content(found)));
+        }
+        let wanted = reachable(missing, &links);
+        drop(links);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for path in strays.iter().chain(&damaged) {
+            self.take_wanted(path, &wanted)?;
+        }
+        for remains in &segments {
+            for found in remains.groups.iter().flat_map(|group| &group.objects) {
+                if found.is_whole && wanted.contains(&found.id) {
+                    self.object(&found.id, found.kind, remains.content(found));
                 }
             }
-            segments.iter().for_each(|remains| self.take_wanted_of(remains));
-            if self.inventory.objects() == before {
-                break;
-            }
         }
-        let damaged = self.packs.iter().filter(|found| found.state == PackState::Damaged);
-        damaged.for_each(|found| {
-            used.remove(&found.path);
-        });
-        self.strays = used.into_iter().collect();
-        self.strays.sort_unstable();
-        self.stray_segments = segments;
+        (self.strays, self.stray_segments) = (strays, segments);
         Ok(())
     }
 
-    /// Takes note of those objects of a pack that are missing elsewhere, if there are any.
-    fn take_wanted(&mut self, path: &Path) -> Result<bool> {
-        let missing = self.inventory.missing().into_iter().map(|missing| missing.id);
-        let missing: HashSet<Id> = missing.collect();
+    /// Visits all that is left of a pack, whether anything vouches for it or not.
+    fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&Id, Kind, &[u8])) -> Result<()> {
+        let read = pack::salvage(
+            &*self.disk,
+            path,
+            &|_| true,
+            &mut |id, kind, content| {
+                visit(id, kind, content);
+                Ok(())
+            },
+            &mut |_| {},
+        );
+        unless_unreadable(read.map(drop))
+    }
+
+    /// Takes note of those objects of a pack that are wanted.
+    fn take_wanted(&mut self, path: &Path, wanted: &HashSet<Id>) -> Result<()> {
         let disk = self.disk.clone();
-        let before = self.inventory.objects();
         let read = pack::salvage(
             &*disk,
             path,
-            &|id| missing.contains(id),
+            &|id| wanted.contains(id),
             &mut |id, kind, content| {
-                if self.is_wanted(id) {
+                if wanted.contains(id) {
                     self.object(id, kind, content);
                 }
                 Ok(())
             },
             &mut |_| {},
         );
-        match read {
-            Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::NotFound => {}
-            Err(error) if !matches!(error, Error::Io { .. }) => return Err(error),
-            _ => {}
-        }
-        Ok(self.inventory.objects() > before)
+        unless_unreadable(read.map(drop))
     }
 
     /// Reads the segments that nobody names.
@@ -251,14 +270,6 @@ impl Survey<'_> {
             salvage::salvage(&*self.disk, &path, sequence, Known::default()).ok()
         });
         read.collect()
-    }
-
-    fn take_wanted_of(&mut self, remains: &Remains) {
-        for object in remains.groups.iter().flat_map(|group| &group.objects) {
-            if object.is_whole && self.is_wanted(&object.id) {
-                self.object(&object.id, object.kind, remains.content(object));
-            }
-        }
     }
 
     /// Finds out what indexes and graphs still say of objects that are lost.
@@ -294,5 +305,26 @@ impl Survey<'_> {
                 self.outlines.insert(id, KnownOutline { kind: place.kind, label, time });
             }
         }
+    }
+}
+
+/// Lists the objects that others lead to, as far as their links are known.
+fn reachable(mut open: Vec<Id>, links: &HashMap<Id, Vec<Id>>) -> HashSet<Id> {
+    let mut reached = HashSet::new();
+    while let Some(id) = open.pop() {
+        if let Some(next) = links.get(&id)
+            && reached.insert(id)
+        {
+            open.extend(next);
+        }
+    }
+    reached
+}
+
+/// Lets pass that a file can't be read, and no other error.
+fn unless_unreadable(read: Result<()>) -> Result<()> {
+    match read {
+        Err(Error::Io { .. }) => Ok(()),
+        read => read,
     }
 }

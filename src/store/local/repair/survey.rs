@@ -156,15 +156,24 @@ impl<'a> Survey<'a> {
             Err(error @ Error::UnsupportedFormat { .. }) => return Err(error),
             read => read.ok(),
         };
-        // One that ends before a segment that was durable once is an old one.
-        self.manifest = manifest.filter(|manifest| {
-            let last = manifest.segments.last().map_or(0, |record| record.sequence);
-            self.mark.sequence <= last
-        });
+        self.manifest = manifest.filter(|manifest| !self.is_outdated(manifest));
         if let Some(manifest) = &self.manifest {
             self.total = manifest.packs.iter().map(|info| info.objects).sum();
         }
         Ok(())
+    }
+
+    /// Says whether a manifest is one of long ago: it ends before a segment that was durable once,
+    /// or names one that is gone while there are files that only a later one can name.
+    fn is_outdated(&self, manifest: &Manifest) -> bool {
+        let (disk, layout) = (&*self.disk, &self.layout);
+        let last = manifest.segments.last().map_or(0, |record| record.sequence);
+        let mut segments = manifest.segments.iter().map(|record| layout.segment(record.sequence));
+        let later = [(layout.refs_dir(), "packed-"), (layout.logs_dir(), "operations-")];
+        let mut later = later.iter().flat_map(|(dir, prefix)| numbered(disk, dir, prefix));
+        self.mark.sequence > last
+            || segments.any(|path| disk.len(&path).is_err())
+                && later.any(|number| number > manifest.generation)
     }
 
     fn read_segments(&mut self) -> Result<()> {
@@ -178,15 +187,15 @@ impl<'a> Survey<'a> {
         };
         for record in &records {
             let path = self.layout.segment(record.sequence);
-            let marked = match self.mark.sequence == record.sequence {
-                true => self.mark.offset,
-                false => 0,
-            };
-            let known = Known { closed: record.closed.as_ref(), marked };
-            let remains = match salvage::salvage(&*self.disk, &path, record.sequence, known) {
-                Err(error @ Error::UnsupportedFormat { .. }) => return Err(error),
-                read => read.ok(),
-            };
+            let mut remains = self.read_segment(&path, record)?;
+            if let Some(found) = remains.as_mut().filter(|found| found.sequence != record.sequence)
+            {
+                // It has the name of another; if it is none of this journal, it moves no ref.
+                match records.iter().find(|other| other.sequence == found.sequence) {
+                    Some(other) => remains = self.read_segment(&path, other)?,
+                    None => found.groups.iter_mut().for_each(|group| group.is_sound = false),
+                }
+            }
             if let Some(remains) = &remains {
                 self.journal_objects(remains);
             }
@@ -196,6 +205,18 @@ impl<'a> Survey<'a> {
         let order = |found: &FoundSegment| found.remains.as_ref().map_or(0, |r| r.sequence);
         self.segments.sort_by_key(order);
         Ok(())
+    }
+
+    fn read_segment(&self, path: &Path, record: &SegmentRecord) -> Result<Option<Remains>> {
+        let marked = match self.mark.sequence == record.sequence {
+            true => self.mark.offset,
+            false => 0,
+        };
+        let known = Known { closed: record.closed.as_ref(), marked };
+        match salvage::salvage(&*self.disk, path, record.sequence, known) {
+            Err(error @ Error::UnsupportedFormat { .. }) => Err(error),
+            read => Ok(read.ok()),
+        }
     }
 
     fn journal_objects(&mut self, remains: &Remains) {
@@ -323,11 +344,6 @@ impl<'a> Survey<'a> {
         if self.in_cruft {
             self.cruft.insert(*id);
         }
-    }
-
-    /// Says whether something speaks of an object that was not found yet.
-    pub(super) fn is_wanted(&self, id: &Id) -> bool {
-        self.inventory.number_of(id).is_some_and(|number| !self.inventory.is_held(number))
     }
 
     /// Visits every object that must be written into a new pack to be kept: those of the journal

@@ -98,6 +98,8 @@ pub(crate) fn salvage(
         let why = "its header is not that of this segment";
         remains.damage.push(Error::corrupt(path, 0, why));
     }
+    // What is known is not of this one, if it says that it is another.
+    let known = if remains.sequence == sequence { known } else { Known::default() };
     let mut walk = Walk {
         path,
         bytes,
@@ -173,6 +175,8 @@ impl Walk<'_> {
         {
             let why = "it was closed elsewhere, or with another checksum";
             self.damage.push(Error::corrupt(self.path, offset, why));
+            // It is whole and not the one that was closed: perhaps another store's.
+            self.groups.iter_mut().for_each(|group| group.is_sound = false);
         }
     }
 

@@ -1,0 +1,249 @@
+//! Copies of a store: a backup that grows with it, and back again.
+//!
+//! A backup is a store itself, to be read: what a manifest names, the loose files, the journal up
+//! to where it ended when it was looked at. Writers go on meanwhile.
+//!
+//! Invariants:
+//! - The manifest comes last, after all that it names is durable, and what only the one before
+//!   named goes after that. So a backup that is cut off leaves the one before, or the new one.
+//! - Files that never change and whose names tell their contents are copied once. The rest (the
+//!   journal, the snapshot of refs, operations) is compared, and replaced as a whole.
+//! - What was copied is read again and compared before it gets its name.
+//! - Nothing is written to a store that is no backup, or that somebody has written to: whoever
+//!   writes makes the file `lock`, and a backup has none.
+//!
+//! Not here: mirror files. Nobody reads them for truth; a restored store gets them again.
+
+mod copy;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::{self, Disk};
+use crate::error::{Error, Result};
+use crate::store::local::layout::Layout;
+use crate::store::local::mirror::Mirrors;
+use crate::store::local::{FsckOptions, FsckReport, LocalStore, Options, Severity, init};
+use copy::Copy;
+
+/// How often a copy is begun again because the store's files changed under it, before maintenance
+/// has to wait for it.
+const TRIES_MAX: usize = 5;
+
+/// The first line of the file that makes a directory a backup.
+const TITLE: &str = "sapwood backup 1";
+const INFO_BYTES_MAX: u64 = 64 << 10;
+
+/// What a backup, or a restore, has copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyReport {
+    /// How many files the copy has.
+    pub files: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+    /// How many files were copied; the others were there.
+    pub files_copied: u64,
+    /// How many bytes were copied.
+    pub bytes_copied: u64,
+    /// How many files went, because the store has them no more.
+    pub files_removed: u64,
+}
+
+/// Is told how many files and bytes were copied.
+pub type CopyProgress<'a> = &'a mut dyn FnMut(u64, u64);
+
+impl LocalStore {
+    /// Brings a backup of this store up to date, or makes one; `of` says which store it is of.
+    ///
+    /// Refuses a directory that holds anything else. With `force` the backup of another store, or
+    /// one that was written to, is written over; a store that is no backup never is.
+    pub fn backup(
+        &self,
+        dir: &Path,
+        of: &str,
+        force: bool,
+        tell: CopyProgress<'_>,
+    ) -> Result<CopyReport> {
+        let inner = &self.inner;
+        let to = Layout::new(dir);
+        refuse_strangers(&*inner.disk, &to, of, force)?;
+        let mut copy = Copy::new(&*inner.disk, &inner.layout, &to, tell);
+        let info = info(of);
+        if copy.disk.len(&info_path(&to)).is_err() {
+            copy.prepare()?;
+            replace(copy.disk, &info_path(&to), info.as_bytes())?;
+        }
+        for _ in 0..TRIES_MAX {
+            if copy.once(inner)? {
+                return copy.finish(&info);
+            }
+        }
+        // The files change faster than they can be copied: maintenance waits this time.
+        let done = match inner.options.read_only {
+            true => copy.once(inner)?,
+            false => inner.alone_or_wait(|inner| copy.once(inner))?,
+        };
+        match done {
+            true => copy.finish(&info),
+            false => Err(Error::Refused {
+                why: "the store changed too fast to be copied".to_owned(),
+                hint: "try again when less is going on; what was copied is kept",
+            }),
+        }
+    }
+}
+
+/// Checks a backup as `fsck` checks a store. Mirror files are not part of a backup.
+pub fn verify_backup(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    options: &FsckOptions<'_>,
+) -> Result<FsckReport> {
+    if !is_backup(&*disk, &Layout::new(dir)) {
+        return Err(Error::Refused {
+            why: format!("{} is no backup", dir.display()),
+            hint: "'sapwood backup DIR' makes one; 'sapwood fsck' checks a store",
+        });
+    }
+    let mut report = super::fsck(disk, dir, options)?;
+    report.findings.retain(|finding| !finding.what.starts_with("mirror-"));
+    Ok(report)
+}
+
+/// Makes a store of a backup. The store appears when it is whole; one that is there is refused, or
+/// moved aside, and then its new place is given.
+///
+/// A crash leaves a directory beside it whose name ends in `.tmp`, and nothing else.
+pub fn restore(
+    disk: &Arc<dyn Disk>,
+    from: &Path,
+    to: &Path,
+    replace: bool,
+    tell: CopyProgress<'_>,
+) -> Result<(CopyReport, Option<PathBuf>)> {
+    if !is_backup(&**disk, &Layout::new(from)) {
+        return Err(Error::Refused {
+            why: format!("{} is no backup", from.display()),
+            hint: "'sapwood backup DIR' makes one",
+        });
+    }
+    let taken = disk.len(to).is_ok();
+    if taken && !replace {
+        return Err(Error::Exists {
+            what: "store",
+            name: to.display().to_string(),
+            at: "this path".to_owned(),
+        });
+    }
+    let options = Options { read_only: true, background: false, ..Options::default() };
+    let source = LocalStore::open(Arc::clone(disk), from, options)?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        disk::create_dir_durably(&**disk, parent).map_err(Error::io("create", parent))?;
+    }
+    let aside = disk::aside(&**disk, to).map_err(Error::io("name", to))?;
+    let layout = Layout::new(&aside);
+    let mut copy = Copy::new(&**disk, &source.inner.layout, &layout, tell);
+    copy.prepare()?;
+    if !copy.once(&source.inner)? {
+        return Err(Error::Refused {
+            why: "the backup changed while it was read".to_owned(),
+            hint: "try again when nobody backs up",
+        });
+    }
+    let report = copy.report;
+    init::write_format(&**disk, &layout)?;
+    check_restored(disk, &aside)?;
+    write_mirrors(disk, &source, &layout)?;
+    let mut moved = None;
+    if taken {
+        let place = free_beside(&**disk, to);
+        disk.rename(to, &place).map_err(Error::io("rename", to))?;
+        moved = Some(place);
+    }
+    disk.rename(&aside, to).map_err(Error::io("rename", &aside))?;
+    let parent = parent.unwrap_or(Path::new("."));
+    disk.sync_dir(parent).map_err(Error::io("sync", parent))?;
+    Ok((report, moved))
+}
+
+/// Follows every link of what was restored, before it gets its name.
+fn check_restored(disk: &Arc<dyn Disk>, path: &Path) -> Result<()> {
+    let options = FsckOptions { connectivity_only: true, ..FsckOptions::default() };
+    let report = super::fsck(Arc::clone(disk), path, &options)?;
+    match report.findings.iter().find(|finding| finding.severity == Severity::Error) {
+        Some(finding) => {
+            let why = format!("what was restored is not whole: {}", finding.why);
+            Err(Error::corrupt(path, None, why))
+        }
+        None => Ok(()),
+    }
+}
+
+fn write_mirrors(disk: &Arc<dyn Disk>, source: &LocalStore, to: &Layout) -> Result<()> {
+    let snapshot = source.inner.snapshot()?;
+    let mut mirrors = Mirrors::new(Arc::clone(disk), to.clone());
+    let state = &snapshot.state;
+    for (name, value) in state.references(state.segments.len(), snapshot.end, "")? {
+        mirrors.write(&name, Some(&value))?;
+    }
+    Ok(())
+}
+
+/// Finds a name for a store that makes room for another.
+fn free_beside(disk: &dyn Disk, path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut places =
+        (1u64..).map(|number| path.with_file_name(format!("{name}.replaced-{number}")));
+    places.find(|place| disk.len(place).is_err()).expect("there are numbers enough")
+}
+
+fn info_path(layout: &Layout) -> PathBuf {
+    layout.root().join("backup")
+}
+
+fn info(of: &str) -> String {
+    format!("{TITLE}\nof {of}\n")
+}
+
+fn is_backup(disk: &dyn Disk, layout: &Layout) -> bool {
+    let found = disk::read_file(disk, &info_path(layout), INFO_BYTES_MAX).unwrap_or_default();
+    found.starts_with(TITLE.as_bytes())
+}
+
+/// Refuses to write where something else is.
+fn refuse_strangers(disk: &dyn Disk, to: &Layout, of: &str, force: bool) -> Result<()> {
+    let dir = to.root();
+    let refused = |why: String, hint| Err(Error::Refused { why, hint });
+    let listed = match disk.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listed => listed.map_err(Error::io("list", dir))?,
+    };
+    if listed.is_empty() {
+        return Ok(());
+    }
+    if !is_backup(disk, to) {
+        let why = format!("{} is not empty, and no backup", dir.display());
+        return refused(why, "name a new directory, or one that holds a backup");
+    }
+    let found = disk::read_file(disk, &info_path(to), INFO_BYTES_MAX)
+        .map_err(Error::io("read", info_path(to)))?;
+    if found != info(of).as_bytes() && !force {
+        let why = format!("{} is the backup of another store", dir.display());
+        return refused(why, "its file 'backup' says of which; --force writes this store over it");
+    }
+    if disk.len(&to.lock()).is_ok() {
+        if !force {
+            let why = format!("somebody has written to the backup at {}", dir.display());
+            let hint = "'sapwood fetch' takes out what was written; --force writes over it";
+            return refused(why, hint);
+        }
+        disk.remove(&to.lock()).map_err(Error::io("remove", to.lock()))?;
+    }
+    Ok(())
+}
+
+fn replace(disk: &dyn Disk, path: &Path, content: &[u8]) -> Result<()> {
+    disk::replace_file(disk, path, content).map_err(Error::io("write", path))
+}

@@ -1,0 +1,226 @@
+//! Garbage collection: what nothing leads to is set aside, and dropped after a time of grace.
+//!
+//! Two passes, and no marking under the lock.
+//!
+//! 1. Mark from a snapshot: what refs and operations lead to, and what is young. What was not
+//!    reached becomes *cruft*: a manifest is published that names it so. Readers find it still;
+//!    to writers it is missing, so that whoever wants it supplies it again.
+//! 2. Mark on, from a snapshot that was taken after that: what was written or pointed to since.
+//!    What is reached is brought back. The rest of the cruft is dropped when it is old enough.
+//!
+//! Why nothing is lost: at the end of pass 2 every object outside the cruft was looked into. A
+//! writer that commits later has seen the new manifest, or plans again because of it; so its links
+//! lead to objects outside the cruft, and from these no link leads into what is dropped.
+//!
+//! Each step ends with one manifest, and needs no more space than the packs that it names. Stopped
+//! or killed between any two calls, the store is whole, and the next run goes on.
+//!
+//! Not here: what the objects mean, and when to run; see [`LocalStore::gc_due`] for a guess.
+
+mod bits;
+mod due;
+mod expire;
+mod leftovers;
+mod mark;
+mod pack;
+mod report;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::id::Id;
+use crate::store::local::snapshot::LocalSnapshot;
+use crate::store::local::{Inner, LocalStore, Progress};
+use mark::Marker;
+
+pub use due::{GcDue, GcThresholds};
+pub(crate) use report::bytes_below;
+pub use report::{GcReport, KindCounts, Waiting};
+
+/// What was written within this time is not looked at as garbage, unless all is to be dropped now:
+/// whoever wrote it may be about to point to it.
+const YOUNG_MS: i64 = 3_600_000;
+
+/// What a collection does.
+#[derive(Clone, Copy)]
+pub struct GcOptions<'a> {
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// What was set aside up to this time is dropped. From `now_ms` on, all garbage is, at once.
+    pub prune_ms: i64,
+    /// Operations before this time are dropped; `i64::MIN` keeps them all.
+    pub operations_ms: i64,
+    /// Whether all packs are written anew, as small as can be.
+    pub aggressive: bool,
+    /// After about this time it stops, at the next point where it can.
+    pub max_time: Option<Duration>,
+    /// Is told how many objects were looked at and written, and of how many.
+    pub progress: Option<Progress<'a>>,
+}
+
+impl std::fmt::Debug for GcOptions<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("GcOptions")
+            .field("now_ms", &self.now_ms)
+            .field("prune_ms", &self.prune_ms)
+            .field("operations_ms", &self.operations_ms)
+            .field("aggressive", &self.aggressive)
+            .field("max_time", &self.max_time)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GcOptions<'_> {
+    /// Drops nothing that was set aside, and no operations.
+    pub fn at(now_ms: i64) -> GcOptions<'static> {
+        GcOptions {
+            now_ms,
+            prune_ms: i64::MIN,
+            operations_ms: i64::MIN,
+            aggressive: false,
+            max_time: None,
+            progress: None,
+        }
+    }
+
+    /// Says whether garbage is dropped in the run that finds it.
+    fn drops_now(&self) -> bool {
+        self.prune_ms >= self.now_ms
+    }
+
+    /// Gives the time after which what was written is young; `None` if nothing is.
+    fn young_after_ms(&self) -> Option<i64> {
+        (!self.drops_now()).then(|| self.prune_ms.max(self.now_ms.saturating_sub(YOUNG_MS)))
+    }
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// All that is reached is marked.
+    Marked,
+    /// Packs without garbage are published; it is cruft now.
+    PacksWritten,
+    /// So are loose files.
+    SetAside,
+    /// What was reached since is back, and what is old is dropped.
+    Settled,
+}
+
+/// A collection under way.
+struct Collection<'a> {
+    inner: &'a Arc<Inner>,
+    options: &'a GcOptions<'a>,
+    begun: Instant,
+    report: GcReport,
+    /// How much garbage is in packs that became cruft as they were.
+    garbage: HashMap<Id, u64>,
+}
+
+impl LocalStore {
+    /// Collects garbage, packs what is left, and says what it did.
+    pub fn gc(&self, options: &GcOptions<'_>) -> Result<GcReport> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        inner.alone_or_wait(|inner| Collection::new(inner, options).run())
+    }
+
+    /// Does as [`LocalStore::gc`], unless another process does maintenance; `None` then.
+    pub fn gc_unless_busy(&self, options: &GcOptions<'_>) -> Result<Option<GcReport>> {
+        let inner = &self.inner;
+        inner.check_writable()?;
+        inner.alone(|inner| Collection::new(inner, options).run())
+    }
+
+    /// Says what a collection would set aside and drop. Nothing is written.
+    pub fn gc_dry_run(&self, options: &GcOptions<'_>) -> Result<GcReport> {
+        Collection::new(&self.inner, options).look()
+    }
+}
+
+impl<'a> Collection<'a> {
+    fn new(inner: &'a Arc<Inner>, options: &'a GcOptions<'a>) -> Collection<'a> {
+        let report = GcReport::default();
+        Collection { inner, options, begun: Instant::now(), report, garbage: HashMap::new() }
+    }
+
+    fn is_out_of_time(&mut self) -> bool {
+        let is_over = self.options.max_time.is_some_and(|most| self.begun.elapsed() >= most);
+        self.report.is_finished &= !is_over;
+        is_over
+    }
+
+    fn snapshot(&self) -> Result<LocalSnapshot> {
+        self.inner.snapshot()
+    }
+
+    fn run(self) -> Result<GcReport> {
+        self.run_watched(&mut |_| {})
+    }
+
+    /// Runs, and tells when a step is done: others may do anything then.
+    fn run_watched(mut self, watch: &mut dyn FnMut(Step)) -> Result<GcReport> {
+        self.report.before(self.inner)?;
+        if !self.is_out_of_time() {
+            self.collect(watch)?;
+        }
+        self.report.after(self.inner)?;
+        Ok(self.report)
+    }
+
+    fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
+        self.inner.checkpoint_if_due()?;
+        self.expire_operations()?;
+        let snapshot = self.snapshot()?;
+        let total = self.report.objects_before;
+        let tell =
+            |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
+        let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
+        marker.mark_journal(&snapshot)?;
+        if let Some(young_after_ms) = self.options.young_after_ms() {
+            marker.mark_young(young_after_ms)?;
+        }
+        marker.mark_named(&snapshot)?;
+        watch(Step::Marked);
+        let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
+        watch(Step::PacksWritten);
+        self.set_aside_loose(&mut marker)?;
+        watch(Step::SetAside);
+        self.settle(&mut marker, &mut kept)?;
+        watch(Step::Settled);
+        if self.report.has_dropped() {
+            self.inner.forget_cache()?;
+        }
+        self.inner.heal_graphs()?;
+        self.inner.sweep()?;
+        self.sweep_leftovers(true)
+    }
+
+    /// Marks, and counts what a run would do.
+    fn look(mut self) -> Result<GcReport> {
+        self.report.before(self.inner)?;
+        let snapshot = self.snapshot()?;
+        let tell = |_: u64| {};
+        let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
+        match self.options.young_after_ms() {
+            Some(young_after_ms) => {
+                marker.mark_journal(&snapshot)?;
+                marker.mark_young(young_after_ms)?;
+            }
+            None => marker.list_journal(&snapshot.state),
+        }
+        self.report.operations = self.expired(&snapshot.state)?;
+        marker.mark_named(&snapshot)?;
+        self.count(&marker)?;
+        self.sweep_leftovers(false)?;
+        self.report.objects_after =
+            self.report.objects_before.saturating_sub(self.report.set_aside.count());
+        self.report.bytes_after = self.report.bytes_before;
+        Ok(self.report)
+    }
+}

@@ -1,0 +1,336 @@
+//! Marking: what can be reached, by a bit for each row of each pack.
+//!
+//! Links are followed block by block, the last one first: what is written later links what was
+//! written before, so nearly every block is unpacked once. Memory holds two bits for each object of
+//! a pack, and the blocks that wait; not a set of ids.
+//!
+//! A link is looked for as its bytes, `58 20` and an id, wherever they stand: that finds all links,
+//! and perhaps an id in the middle of a text, which then keeps an object that nothing leads to.
+//! Where such an id is not in the store, the object is decoded, and only a true link counts.
+//!
+//! Invariant: marks are only ever added. So what was written since can be marked from later.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::bits::Bits;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::object::{self, NewObject};
+use crate::store::local::Inner;
+use crate::store::local::durable::Position;
+use crate::store::local::pack::{Pack, PackFile};
+use crate::store::local::snapshot::LocalSnapshot;
+use crate::store::local::state::State;
+use crate::store::{RefMove, RefValue, Snapshot};
+
+/// A pack, and which of its rows were reached.
+#[derive(Debug)]
+pub(super) struct Marked {
+    pub(super) pack: Arc<Pack>,
+    pub(super) reached: Bits,
+    scanned: Bits,
+}
+
+/// An object in a file of its own, or in the journal.
+#[derive(Debug)]
+pub(super) struct Single {
+    pub(super) place: Place,
+    pub(super) is_reached: bool,
+}
+
+/// Where a single object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Journal,
+    Loose { bytes: u64 },
+    Aside,
+}
+
+/// Everything that there was when marking began, and what was reached of it.
+pub(super) struct Marker<'a> {
+    inner: &'a Arc<Inner>,
+    /// The packs that writers see, then those of cruft.
+    pub(super) packs: Vec<Marked>,
+    /// How many of the packs are not cruft.
+    pub(super) live: usize,
+    pub(super) singles: HashMap<Id, Single>,
+    pending: BTreeSet<(usize, u32)>,
+    open: Vec<Id>,
+    /// Where the journal ended that was looked at.
+    seen: Position,
+    /// Is told how many objects were looked into.
+    tell: &'a dyn Fn(u64),
+    looked: u64,
+}
+
+impl<'a> Marker<'a> {
+    /// Takes stock of a state. Nothing is reached yet.
+    pub(super) fn new(
+        inner: &'a Arc<Inner>,
+        state: &State,
+        tell: &'a dyn Fn(u64),
+    ) -> Result<Marker<'a>> {
+        let marked = |pack: &Arc<Pack>| Marked {
+            pack: Arc::clone(pack),
+            reached: Bits::below(pack.len()),
+            scanned: Bits::below(pack.len()),
+        };
+        let mut marker = Marker {
+            inner,
+            packs: state.all_packs().map(marked).collect(),
+            live: state.packs.len(),
+            singles: HashMap::new(),
+            pending: BTreeSet::new(),
+            open: Vec::new(),
+            seen: Position::default(),
+            tell,
+            looked: 0,
+        };
+        for (id, bytes) in inner.loose.list()? {
+            marker.single(id, Place::Loose { bytes });
+        }
+        for aside in inner.loose.list_aside()? {
+            marker.single(aside.id, Place::Aside);
+        }
+        Ok(marker)
+    }
+
+    /// Notes an object outside packs. Of two places the one that writers see counts.
+    fn single(&mut self, id: Id, place: Place) {
+        self.singles.entry(id).or_insert(Single { place, is_reached: false });
+    }
+
+    /// Marks what refs and operations lead to.
+    pub(super) fn mark_named(&mut self, snapshot: &LocalSnapshot) -> Result<()> {
+        for (name, value) in snapshot.references("")? {
+            if let RefValue::Id(id) = value
+                && !self.mark(&id)?
+            {
+                return Err(Error::Dangling { from: format!("ref '{name}'"), target: id });
+            }
+        }
+        let mut moved = Vec::new();
+        snapshot.operations(&mut |record| {
+            moved.extend(record.moves.iter().flat_map(values));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for id in moved {
+            // What an operation speaks of may be gone; it can't be undone then.
+            self.mark(&id)?;
+        }
+        self.follow()
+    }
+
+    /// Marks all that was written after some time, and what that leads to.
+    pub(super) fn mark_young(&mut self, young_after_ms: i64) -> Result<()> {
+        let is_young = |path: &std::path::Path| {
+            let modified = self.inner.disk.modified(path).map_err(Error::io("look at", path));
+            Ok::<bool, Error>(modified?.is_some_and(|at| at > young_after_ms))
+        };
+        let dir = self.inner.layout.pack_dir();
+        let mut young = Vec::new();
+        for (number, marked) in self.packs[..self.live].iter().enumerate() {
+            if is_young(&PackFile::Pack.path(&dir, &marked.pack.info().id))? {
+                young.push(number);
+            }
+        }
+        let mut loose = Vec::new();
+        for (id, single) in &self.singles {
+            if matches!(single.place, Place::Loose { .. })
+                && is_young(&self.inner.layout.loose(id)).or_else(if_missing)?
+            {
+                loose.push(*id);
+            }
+        }
+        for number in young {
+            let marked = &mut self.packs[number];
+            for row in 0..marked.pack.len() {
+                marked.reached.add(row);
+            }
+            self.pending.extend((0..marked.pack.blocks()).map(|block| (number, block)));
+        }
+        for id in loose {
+            self.mark(&id)?;
+        }
+        self.follow()
+    }
+
+    /// Marks all that the journal has got since it was last looked at, and what that leads to.
+    pub(super) fn mark_journal(&mut self, snapshot: &LocalSnapshot) -> Result<()> {
+        for segment in &snapshot.state.segments {
+            if segment.sequence < self.seen.sequence {
+                continue;
+            }
+            let seen = if segment.sequence == self.seen.sequence { self.seen.offset } else { 0 };
+            let table = segment.table();
+            let new = table.objects.iter().filter(|(_, location)| location.group_end > seen);
+            let new: Vec<_> = new.map(|(id, location)| (*id, *location)).collect();
+            drop(table);
+            for (id, location) in new {
+                let place = match self.singles.get(&id) {
+                    Some(Single { place: place @ Place::Loose { .. }, .. }) => *place,
+                    _ => Place::Journal,
+                };
+                self.singles.insert(id, Single { place, is_reached: true });
+                self.scan(location.kind, &segment.read(&id, &location)?)?;
+            }
+        }
+        self.seen = snapshot.position();
+        self.follow()
+    }
+
+    /// Notes that a loose file was set aside.
+    pub(super) fn is_aside(&mut self, id: &Id) {
+        self.singles.insert(*id, Single { place: Place::Aside, is_reached: false });
+    }
+
+    /// Takes stock of the journal without taking it for reached.
+    pub(super) fn list_journal(&mut self, state: &State) {
+        for segment in &state.segments {
+            for id in segment.table().objects.keys() {
+                self.single(*id, Place::Journal);
+            }
+        }
+    }
+
+    /// Marks what was written, and what was pointed to, since the last time.
+    pub(super) fn mark_since(&mut self, snapshot: &LocalSnapshot) -> Result<()> {
+        self.mark_journal(snapshot)?;
+        for (id, bytes) in self.inner.loose.list()? {
+            if !self.is_live_single(&id) {
+                self.singles
+                    .insert(id, Single { place: Place::Loose { bytes }, is_reached: false });
+                self.mark(&id)?;
+            }
+        }
+        self.mark_named(snapshot)
+    }
+
+    /// Marks an object wherever it is, and says whether it is anywhere.
+    fn mark(&mut self, id: &Id) -> Result<bool> {
+        let mut is_found = false;
+        for number in 0..self.packs.len() {
+            if number == self.live && (is_found || self.is_live_single(id)) {
+                // Cruft is wanted back only where there is no other.
+                break;
+            }
+            let marked = &mut self.packs[number];
+            let Some(row) = marked.pack.find(id)? else {
+                continue;
+            };
+            is_found = true;
+            if marked.reached.add(row) {
+                let position = marked.pack.position(row)?;
+                if position.kind != Kind::Blob {
+                    self.pending.insert((number, position.block));
+                }
+            }
+        }
+        if let Some(single) = self.singles.get_mut(id)
+            && !(is_found && single.place == Place::Aside)
+        {
+            is_found = true;
+            if !std::mem::replace(&mut single.is_reached, true) {
+                self.open.push(*id);
+            }
+        }
+        Ok(is_found)
+    }
+
+    fn is_live_single(&self, id: &Id) -> bool {
+        self.singles.get(id).is_some_and(|single| single.place != Place::Aside)
+    }
+
+    /// Follows all links that were not followed yet.
+    fn follow(&mut self) -> Result<()> {
+        loop {
+            if let Some(id) = self.open.pop() {
+                self.scan_single(&id)?;
+            } else if let Some((number, block)) = self.pending.last().copied() {
+                self.scan_block(number, block)?;
+                self.pending.remove(&(number, block));
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn scan_block(&mut self, number: usize, block: u32) -> Result<()> {
+        let pack = Arc::clone(&self.packs[number].pack);
+        let raw = pack.block_of(block, &self.inner.cache, false)?;
+        let rows = pack.block_rows(block)?;
+        loop {
+            let mut is_done = true;
+            // What stands later in a block links what stands before.
+            for row in rows.iter().rev() {
+                let marked = &mut self.packs[number];
+                if marked.reached.has(*row) && marked.scanned.add(*row) {
+                    is_done = false;
+                    let span = pack.span_at(&raw, *row, &pack.position(*row)?)?;
+                    self.scan(span.kind, &raw[span.content])?;
+                }
+            }
+            if is_done {
+                return Ok(());
+            }
+        }
+    }
+
+    fn scan_single(&mut self, id: &Id) -> Result<()> {
+        let loose = &self.inner.loose;
+        let is_blob = |kind: Option<Kind>| kind == Some(Kind::Blob);
+        let stored = match self.singles[id].place {
+            Place::Loose { .. } if is_blob(loose.kind(id)?) => return Ok(()),
+            Place::Loose { .. } => loose.get(id)?,
+            Place::Aside if is_blob(loose.kind_aside(id)?) => return Ok(()),
+            Place::Aside => loose.get_aside(id)?,
+            Place::Journal => self.inner.snapshot()?.get(id)?,
+        };
+        // A loose file that is gone is in a pack by now, or was brought back.
+        match stored {
+            Some(stored) => self.scan(stored.kind, &stored.content),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks what an object links.
+    fn scan(&mut self, kind: Kind, content: &[u8]) -> Result<()> {
+        self.looked += 1;
+        if self.looked.is_multiple_of(1024) {
+            (self.tell)(self.looked);
+        }
+        if kind == Kind::Blob {
+            return Ok(());
+        }
+        let mut links = None;
+        for id in object::possible_links(content) {
+            if self.mark(&id)? {
+                continue;
+            }
+            if links.is_none() {
+                links = Some(NewObject::parse(kind, content.to_vec())?);
+            }
+            if let Some(from) = links.as_ref().filter(|object| object.links.contains(&id))
+                && !self.inner.snapshot()?.kinds(&[id])?.iter().all(Option::is_some)
+            {
+                return Err(Error::Dangling { from: from.id.to_string(), target: id });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn values(moved: &RefMove) -> impl Iterator<Item = Id> {
+    let ids = [&moved.old, &moved.new].map(|value| match value {
+        Some(RefValue::Id(id)) => Some(*id),
+        _ => None,
+    });
+    ids.into_iter().flatten()
+}
+
+/// A file that is gone is not young.
+fn if_missing(error: Error) -> Result<bool> {
+    if error.is_not_found() { Ok(false) } else { Err(error) }
+}

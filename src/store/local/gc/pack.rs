@@ -1,0 +1,213 @@
+//! Which packs are written again, and how.
+//!
+//! A pack is *tidy* if it is written in long blocks, as `gc` and `repack` do. What is not becomes
+//! one tidy pack, together with the loose objects that are small, and with tidy packs that are not
+//! much larger than all that: so there are few packs, and an object is packed again only when there
+//! is about as much that is new. A tidy pack with a little garbage is copied without it, block by
+//! block; one without any is left alone.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Collection;
+use super::bits::Bits;
+use super::mark::{Marked, Marker, Place};
+use crate::error::Result;
+use crate::id::Id;
+use crate::store::local::anew::{Form, Source};
+use crate::store::local::loose::LOOSE_BYTES_MIN;
+use crate::store::local::manifest::CruftRecord;
+use crate::store::local::pack::{Pack, PackInfo, PackOptions};
+use crate::store::local::state::State;
+
+/// One part in so many may be garbage before a pack is packed anew instead of copied.
+const GARBAGE_SHARE: u64 = 8;
+/// A pack joins others that are together at least a share of it.
+const JOIN_SHARE: u64 = 2;
+/// Packs do not join to more objects than this: a pack is made in memory, but for its contents.
+const JOINED_OBJECTS_MAX: u64 = 1 << 19;
+/// How cruft is packed: quickly, and with the blocks that are cruft as a whole.
+const CRUFT_OPTIONS: PackOptions =
+    PackOptions { level: 3, block_bytes: 256 << 10, ..PackOptions::TIDY };
+
+/// What stayed of each pack, as far as it was written again.
+pub(super) type Kept = Vec<Option<Bits>>;
+
+/// Packs that are written again together.
+#[derive(Debug)]
+struct Group {
+    numbers: Vec<usize>,
+    /// Whether their objects are put in order and compressed anew.
+    is_anew: bool,
+}
+
+impl Collection<'_> {
+    /// Writes packs again, without what was not reached, which becomes cruft.
+    pub(super) fn write_packs(
+        &mut self,
+        marker: &mut Marker<'_>,
+        state: &Arc<State>,
+    ) -> Result<Kept> {
+        let none_of = |(number, marked): (usize, &Marked)| {
+            (number >= marker.live).then(|| Bits::below(marked.pack.len()))
+        };
+        let mut kept: Kept = marker.packs.iter().enumerate().map(none_of).collect();
+        let small = self.small_loose(marker)?;
+        let groups = self.groups(marker, !small.is_empty())?;
+        for (place, group) in groups.iter().enumerate() {
+            if self.is_out_of_time() {
+                break;
+            }
+            let loose = if group.is_anew { &small[..] } else { &[] };
+            if !self.write_group(group, marker, loose, state)? {
+                break;
+            }
+            for number in &group.numbers {
+                kept[*number] = Some(marker.packs[*number].reached.clone());
+            }
+            for id in loose {
+                self.inner.loose.remove(id)?;
+            }
+            if place + 1 < groups.len() {
+                // Each group gets the space back that the one before took.
+                self.settle(marker, &mut kept)?;
+                self.inner.sweep()?;
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Lists the loose objects that belong into a pack: those that are small.
+    fn small_loose(&self, marker: &Marker<'_>) -> Result<Vec<Id>> {
+        let mut small = Vec::new();
+        for (id, single) in &marker.singles {
+            if let Place::Loose { bytes } = single.place
+                && single.is_reached
+                && bytes < LOOSE_BYTES_MIN
+                && let Some((_, content_bytes)) = self.inner.loose.header(id)?
+                && content_bytes < LOOSE_BYTES_MIN
+            {
+                small.push(*id);
+            }
+        }
+        small.sort_unstable();
+        Ok(small)
+    }
+
+    /// Chooses the packs to write again.
+    fn groups(&self, marker: &Marker<'_>, has_loose: bool) -> Result<Vec<Group>> {
+        let (mut anew, mut tidy) = (Vec::new(), Vec::new());
+        for (number, marked) in marker.packs[..marker.live].iter().enumerate() {
+            let objects = u64::from(marked.pack.len());
+            let garbage = objects - marked.reached.count();
+            let is_spoilt = garbage * GARBAGE_SHARE > objects;
+            match self.options.aggressive || is_spoilt || !is_tidy(&marked.pack)? {
+                true => anew.push(number),
+                false => tidy.push((marked.pack.info().pack_bytes, number, garbage)),
+            }
+        }
+        let reached = |number: usize| marker.packs[number].reached.count();
+        let share = |number: usize| {
+            let pack = &marker.packs[number].pack;
+            pack.info().pack_bytes * reached(number) / u64::from(pack.len()).max(1)
+        };
+        let mut bytes: u64 = anew.iter().map(|number| share(*number)).sum();
+        let mut objects: u64 = anew.iter().map(|number| reached(*number)).sum();
+        let mut groups = Vec::new();
+        tidy.sort_unstable();
+        for (pack_bytes, number, garbage) in tidy {
+            let is_joined = pack_bytes <= bytes.saturating_mul(JOIN_SHARE)
+                && objects + reached(number) <= JOINED_OBJECTS_MAX;
+            if is_joined {
+                anew.push(number);
+                bytes += share(number);
+                objects += reached(number);
+            } else if garbage > 0 {
+                groups.push(Group { numbers: vec![number], is_anew: false });
+            }
+        }
+        if has_loose || !anew.is_empty() {
+            anew.sort_unstable();
+            groups.push(Group { numbers: anew, is_anew: true });
+        }
+        Ok(groups)
+    }
+
+    /// Writes the packs of a group again, and publishes them; says whether there was time.
+    fn write_group(
+        &mut self,
+        group: &Group,
+        marker: &Marker<'_>,
+        loose: &[Id],
+        state: &Arc<State>,
+    ) -> Result<bool> {
+        let packs = || group.numbers.iter().map(|number| &marker.packs[*number]);
+        let new: Vec<PackInfo> = if group.is_anew {
+            let form = if self.options.aggressive { Form::SMALL } else { Form::TIDY };
+            let wanted: Vec<_> = packs().map(|marked| |row| marked.reached.has(row)).collect();
+            let sources = packs().zip(&wanted);
+            let sources: Vec<Source<'_>> = sources
+                .map(|(marked, wanted)| Source { pack: &marked.pack, is_wanted: wanted })
+                .collect();
+            let inner = self.inner;
+            let mut go_on = || !self.is_out_of_time();
+            match inner.pack_anew(state, &sources, loose, form, &mut go_on)? {
+                Some(new) => new,
+                None => return Ok(false),
+            }
+        } else {
+            let marked = &marker.packs[group.numbers[0]];
+            let mut is_wanted = |row| marked.reached.has(row);
+            self.inner.rewrite(&marked.pack, &mut is_wanted, state)?.into_iter().collect()
+        };
+        let cruft = self.write_cruft(group, marker)?;
+        let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();
+        self.inner.edit_manifest(|manifest| {
+            manifest.replace_packs(&old, &new);
+            manifest.cruft.extend(cruft);
+        })?;
+        Ok(true)
+    }
+
+    /// Packs what was not reached; where it is dropped at once, the old packs are the cruft.
+    fn write_cruft(&mut self, group: &Group, marker: &Marker<'_>) -> Result<Vec<CruftRecord>> {
+        let since_ms = self.options.now_ms;
+        let mut cruft = Vec::new();
+        let mut writer = self.inner.new_pack(CRUFT_OPTIONS)?;
+        for marked in group.numbers.iter().map(|number| &marker.packs[*number]) {
+            let garbage = u64::from(marked.pack.len()) - marked.reached.count();
+            if garbage == 0 {
+                continue;
+            }
+            for row in (0..marked.pack.len()).filter(|row| !marked.reached.has(*row)) {
+                self.report.set_aside.add(marked.pack.kind(row)?);
+            }
+            if self.options.drops_now() {
+                let pack = *marked.pack.info();
+                self.garbage.insert(pack.id, garbage);
+                cruft.push(CruftRecord { pack, since_ms });
+                continue;
+            }
+            for block in 0..marked.pack.blocks() {
+                writer.add_block(&marked.pack, block, &mut |row| !marked.reached.has(row))?;
+            }
+        }
+        if writer.len() > 0 {
+            // Of what it links, much may be gone.
+            let pack = writer.finish(&mut |_| Ok(None))?;
+            cruft.push(CruftRecord { pack, since_ms });
+        }
+        Ok(cruft)
+    }
+}
+
+/// Says whether a pack has long blocks.
+pub(super) fn is_tidy(pack: &Pack) -> Result<bool> {
+    let blocks = pack.blocks();
+    let mut raw_bytes = 0;
+    for block in 0..blocks {
+        raw_bytes += u64::from(pack.block_place(block)?.raw_bytes);
+    }
+    let usual = PackOptions::TIDY.block_bytes as u64 / 2;
+    Ok(pack.may_be_folded()? && (blocks <= 1 || raw_bytes / u64::from(blocks) >= usual))
+}

@@ -1,0 +1,225 @@
+//! Backups: consistent, incremental, never half; and stores made of them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sapwood::disk::{Disk, OsDisk};
+use sapwood::error::{Error, Result};
+use sapwood::repo::Repo;
+use sapwood::session::{self, Draft};
+use sapwood::store::local::{
+    self, CopyReport, FsckOptions, LocalStore, Options, Severity, restore, verify_backup,
+};
+use sapwood::store::{Durability, RefName, RefValue, Store};
+
+use crate::sim::{Fault, Policy, SimDisk};
+use crate::support::{self, ROOT};
+
+const BACKUP: &str = "/b/copy";
+
+fn say(store: &Arc<LocalStore>, text: &str) {
+    let repo = Repo::on(store.clone());
+    let pin = session::pin(&repo, Some("s"), None, 1, "me").unwrap();
+    let body = Draft::message("user", text).body;
+    session::append(&repo, &pin, vec![body], Durability::Full, 1).unwrap();
+}
+
+fn back_up(store: &LocalStore, dir: &Path) -> Result<CopyReport> {
+    store.backup(dir, "here", false, &mut |_, _| {})
+}
+
+fn refs(disk: Arc<dyn Disk>, path: &Path) -> Result<Vec<(RefName, RefValue)>> {
+    let options = Options { read_only: true, ..support::options() };
+    LocalStore::open(disk, path, options)?.snapshot()?.references("")
+}
+
+fn transcript(path: &Path) -> Vec<sapwood::Id> {
+    let options = Options { read_only: true, ..support::options() };
+    let store = LocalStore::open(Arc::new(OsDisk), path, options).unwrap();
+    session::transcript(&*store.snapshot().unwrap(), "s").unwrap()
+}
+
+fn check(disk: Arc<dyn Disk>, dir: &Path) {
+    let report = verify_backup(disk, dir, &FsckOptions::default()).unwrap();
+    let bad: Vec<_> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity != Severity::Notice)
+        .map(|finding| (finding.what, finding.why.clone(), finding.file.clone()))
+        .collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
+fn files(dir: &Path) -> BTreeSet<PathBuf> {
+    sapwood::disk::list_below(dir).unwrap().into_iter().collect()
+}
+
+#[test]
+fn a_backup_is_a_store_that_grows_with_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, dir) = (folder.path().join("home"), folder.path().join("deep/backup"));
+    let (store, _) = LocalStore::init(Arc::new(OsDisk), &home, support::options()).unwrap();
+    let store = Arc::new(store);
+    say(&store, "one");
+    let large = vec![1u8; 400_000];
+    store.put_blob(&mut &large[..], 400_000).unwrap();
+    let first = back_up(&store, &dir).unwrap();
+    assert_eq!(first.files, first.files_copied);
+    check(Arc::new(OsDisk), &dir);
+    assert_eq!(transcript(&dir), transcript(&home));
+    assert_eq!(back_up(&store, &dir).unwrap().files_copied, 0, "nothing has changed");
+
+    for number in 0..200 {
+        say(&store, &format!("{number} {}", "word ".repeat(50)));
+    }
+    store.repack().unwrap();
+    say(&store, "after");
+    let grown = back_up(&store, &dir).unwrap();
+    assert!(grown.files_copied > 0 && grown.files_removed > 0, "{grown:?}");
+    check(Arc::new(OsDisk), &dir);
+    assert_eq!(transcript(&dir), transcript(&home));
+    assert!(!files(&dir).iter().any(|path| path.ends_with("lock")), "nobody has written");
+    say(&store, "one more");
+    let step = back_up(&store, &dir).unwrap();
+    assert_eq!(step.files_copied, 1, "the open segment");
+    assert_eq!(transcript(&dir), transcript(&home));
+}
+
+#[test]
+fn strangers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, dir) = (folder.path().join("home"), folder.path().join("backup"));
+    let (store, _) = LocalStore::init(Arc::new(OsDisk), &home, support::options()).unwrap();
+    let store = Arc::new(store);
+    say(&store, "one");
+    let refused = |result: Result<CopyReport>, word: &str| match result {
+        Err(Error::Refused { why, .. }) => assert!(why.contains(word), "{why}"),
+        other => panic!("{other:?}"),
+    };
+    refused(back_up(&store, &home), "no backup");
+    refused(store.backup(&home, "here", true, &mut |_, _| {}), "no backup");
+    back_up(&store, &dir).unwrap();
+    refused(store.backup(&dir, "elsewhere", false, &mut |_, _| {}), "another store");
+    let copy = Arc::new(LocalStore::open(Arc::new(OsDisk), &dir, support::options()).unwrap());
+    say(&copy, "in the backup");
+    drop(copy);
+    refused(back_up(&store, &dir), "somebody has written");
+    store.backup(&dir, "here", true, &mut |_, _| {}).unwrap();
+    assert_eq!(transcript(&dir), transcript(&home));
+    check(Arc::new(OsDisk), &dir);
+    assert!(verify_backup(Arc::new(OsDisk), &home, &FsckOptions::default()).is_err());
+}
+
+#[test]
+fn a_store_is_made_of_a_backup_and_never_in_the_place_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, dir) = (folder.path().join("home"), folder.path().join("backup"));
+    let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+    let (store, _) = LocalStore::init(disk.clone(), &home, support::options()).unwrap();
+    let store = Arc::new(store);
+    say(&store, "one");
+    back_up(&store, &dir).unwrap();
+    let tell = &mut |_, _| {};
+    let error = restore(&disk, &dir, &home, false, tell).unwrap_err();
+    assert!(matches!(error, Error::Exists { .. }), "{error}");
+    let target = folder.path().join("new/place");
+    let (report, moved) = restore(&disk, &dir, &target, false, tell).unwrap();
+    assert!(report.files > 0 && moved.is_none());
+    let found = local::fsck(disk.clone(), &target, &FsckOptions::default()).unwrap();
+    assert!(found.findings.is_empty(), "{:?}", found.findings);
+    let again = Arc::new(LocalStore::open(disk.clone(), &target, support::options()).unwrap());
+    say(&again, "life goes on");
+    drop(again);
+    assert_eq!(transcript(&target).len(), 2);
+    let (_, moved) = restore(&disk, &dir, &target, true, tell).unwrap();
+    assert_eq!(transcript(&target).len(), 1);
+    assert_eq!(transcript(&moved.unwrap()).len(), 2, "what was there is kept");
+    assert!(restore(&disk, &home, &folder.path().join("x"), false, tell).is_err());
+
+    // A damaged backup makes no store.
+    let segment = files(&dir).into_iter().find(|path| path.starts_with("objects/journal/"));
+    let path = dir.join(segment.unwrap());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert!(restore(&disk, &dir, &folder.path().join("y"), false, tell).is_err());
+    assert!(!folder.path().join("y").exists());
+}
+
+#[test]
+fn writers_go_on_while_a_backup_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, dir) = (folder.path().join("home"), folder.path().join("backup"));
+    let lock_timeout = std::time::Duration::from_secs(60);
+    let options = Options { background: true, lock_timeout, ..support::options() };
+    let (store, _) = LocalStore::init(Arc::new(OsDisk), &home, options).unwrap();
+    let store = Arc::new(store);
+    say(&store, "one");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            while !done.load(Ordering::Relaxed) {
+                say(&store, &format!("{number} {}", "word ".repeat(100)));
+                number += 1;
+                if number % 50 == 0 {
+                    store.repack().unwrap();
+                }
+            }
+        });
+        for _ in 0..6 {
+            let reader = Options { read_only: true, ..support::options() };
+            let reader = LocalStore::open(Arc::new(OsDisk), &home, reader).unwrap();
+            let before = transcript(&home);
+            match back_up(&reader, &dir) {
+                Err(Error::Refused { why, .. }) if why.contains("too fast") => continue,
+                taken => drop(taken.unwrap()),
+            }
+            check(Arc::new(OsDisk), &dir);
+            assert!(transcript(&dir).starts_with(&before));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    back_up(&store, &dir).unwrap();
+    assert_eq!(transcript(&dir), transcript(&home));
+}
+
+#[test]
+fn a_backup_that_stops_at_any_call_leaves_the_one_before_or_the_new_one() {
+    let backup = Path::new(BACKUP);
+    let mut tried = 0;
+    for policy in [Policy::LoseUnsynced, Policy::KeepAll, Policy::Random(11)] {
+        for stop in 0.. {
+            let disk = SimDisk::new(7);
+            let store = Arc::new(support::init(&disk).unwrap());
+            say(&store, "one");
+            back_up(&store, backup).unwrap();
+            let old = refs(Arc::new(disk.clone()), backup).unwrap();
+            for number in 0..30 {
+                say(&store, &format!("{number} {}", "word ".repeat(60)));
+            }
+            store.repack().unwrap();
+            say(&store, "two");
+            let new = refs(Arc::new(disk.clone()), Path::new(ROOT)).unwrap();
+            disk.fail_at(disk.calls() + stop, Fault::Crash);
+            let is_done = back_up(&store, backup).is_ok();
+            drop(store);
+            let after = disk.crash(policy);
+            let found = refs(Arc::new(after.clone()), backup).unwrap();
+            assert!(found == old || found == new, "stopped at call {stop}");
+            assert!(!is_done || found == new);
+            check(Arc::new(after.clone()), backup);
+            let store = Arc::new(support::open(&after).unwrap());
+            back_up(&store, backup).unwrap();
+            assert_eq!(refs(Arc::new(after.clone()), backup).unwrap(), new);
+            check(Arc::new(after), backup);
+            tried += 1;
+            if is_done {
+                break;
+            }
+        }
+    }
+    assert!(tried > 40, "{tried}");
+}
