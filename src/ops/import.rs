@@ -28,6 +28,7 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
@@ -38,6 +39,7 @@ use crate::disk::{self, SourceFile};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::imported;
+use crate::ops::redact::Scrubber;
 use crate::repo::Repo;
 use crate::session::View;
 use crate::store::Operation;
@@ -62,6 +64,8 @@ pub struct ImportOptions {
     pub dry_run: bool,
     /// Whether to go on after a file that can't be read.
     pub keep_going: bool,
+    /// What is replaced in files before anything of them is stored.
+    pub scrubber: Option<Arc<Scrubber>>,
 }
 
 /// Imports files, and standard input if it is given.
@@ -113,6 +117,8 @@ pub fn import(
     files.extend(stdin.map(|stream| File { stream: Some(stream), ..File::default() }));
     importer.pass(files)?;
     importer.link()?;
+    importer.outcome.redacted =
+        options.scrubber.as_deref().map(Scrubber::counted).unwrap_or_default();
     Ok(importer.outcome)
 }
 
@@ -132,9 +138,10 @@ fn unknown_dialect(name: &str) -> Error {
 /// Gives an error that one file is to blame for; with any other there is no going on.
 fn of_file(error: Error) -> Result<Error> {
     match error {
-        Error::InvalidObject { .. } | Error::InvalidName { .. } | Error::TooLarge { .. } => {
-            Ok(error)
-        }
+        Error::InvalidObject { .. }
+        | Error::InvalidName { .. }
+        | Error::TooLarge { .. }
+        | Error::Removed { .. } => Ok(error),
         error => Err(error),
     }
 }
@@ -198,6 +205,7 @@ impl Importer<'_> {
                 .push(Order { origin, known: prefix.filter(|_| !file.is_again && !file.is_late) });
         }
         let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
+        let scrubber = self.options.scrubber.as_deref();
         thread::scope(|scope| {
             let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
@@ -205,7 +213,7 @@ impl Importer<'_> {
             scope.spawn(move || {
                 let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
                 let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
-                feed::feed(orders, &sink, &given_back, ahead);
+                feed::feed(orders, scrubber, &sink, &given_back, ahead);
             });
             scope.spawn(move || large.write(repo, &handed_on));
             let fed = Feed { source, spent };

@@ -16,6 +16,7 @@ use crate::dialect::{LINE_BYTES_MAX, Odd, Piece, Splitter};
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::object::{self, NewObject};
+use crate::ops::redact::Scrubber;
 
 /// How much of a file is handed on at a time, and how many such stretches may wait.
 const STRETCH_BYTES: usize = 512 << 10;
@@ -91,12 +92,14 @@ pub(super) type Ahead<'a> = &'a mut dyn FnMut(&[NewObject]);
 /// Reads files in order until all are read, or nobody listens.
 pub(super) fn feed(
     orders: Vec<Order>,
+    scrubber: Option<&Scrubber>,
     sink: &SyncSender<Fed>,
     spent: &Receiver<Vec<Value>>,
     ahead: Ahead<'_>,
 ) {
     for order in orders {
-        let read = Feeder::open(order, spent, ahead).and_then(|feeder| feeder.read(sink));
+        let opened = Feeder::open(order, scrubber, spent, ahead);
+        let read = opened.and_then(|feeder| feeder.read(sink));
         let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
         if !listens {
             return;
@@ -108,6 +111,8 @@ struct Feeder<'a> {
     ahead: Ahead<'a>,
     /// Values that are used up.
     spent: &'a Receiver<Vec<Value>>,
+    /// Replaces what must not be stored.
+    scrubber: Option<&'a Scrubber>,
     reader: Box<dyn Read + Send>,
     path: PathBuf,
     splitter: Splitter,
@@ -122,9 +127,10 @@ struct Feeder<'a> {
     lines: u64,
 }
 
-impl Feeder<'_> {
-    fn open<'a>(
+impl<'a> Feeder<'a> {
+    fn open(
         order: Order,
+        scrubber: Option<&'a Scrubber>,
         spent: &'a Receiver<Vec<Value>>,
         ahead: Ahead<'a>,
     ) -> Result<Feeder<'a>> {
@@ -139,6 +145,7 @@ impl Feeder<'_> {
         let mut feeder = Feeder {
             ahead,
             spent,
+            scrubber,
             reader,
             path,
             splitter: Splitter::default(),
@@ -251,6 +258,7 @@ impl Feeder<'_> {
             hash: self.hasher.finalize().to_hex().to_string(),
             style: self.splitter.style.unwrap_or_default(),
         };
+        let tail = self.scrubbed(tail);
         Ok(sink.send(Fed::End(Ending { prefix, tail, lines: self.lines })).is_ok())
     }
 
@@ -290,7 +298,7 @@ impl Feeder<'_> {
                 hash: self.hasher.finalize().to_hex().to_string(),
                 style: splitter.style.unwrap_or_default(),
             },
-            tail: whole[values..].to_vec(),
+            tail: self.scrubbed(whole[values..].to_vec()),
             lines: newlines(&whole),
         };
         let prepared = self.prepare(split.pieces)?;
@@ -303,12 +311,19 @@ impl Feeder<'_> {
 
     /// Lifts the long strings of pieces.
     fn prepare(&mut self, pieces: Vec<Piece>) -> Result<Vec<Prepared>> {
-        let prepared = pieces.into_iter().map(|piece| {
+        let prepared = pieces.into_iter().map(|mut piece| {
+            if let Some(scrubber) = self.scrubber {
+                scrub(scrubber, &mut piece);
+            }
             let prepared = prepare(piece)?;
             (self.ahead)(&prepared.blobs);
             Ok(prepared)
         });
         prepared.collect()
+    }
+
+    fn scrubbed(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.scrubber.and_then(|scrubber| scrubber.bytes(&bytes)).unwrap_or(bytes)
     }
 
     /// Reads until the buffer is so long, and says whether the file ended before.
@@ -342,6 +357,20 @@ impl Feeder<'_> {
 
 fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// Replaces in a piece what must not be stored.
+fn scrub(scrubber: &Scrubber, piece: &mut Piece) {
+    scrubber.text(&mut piece.before);
+    // A document is the same values once more, as its dialect wants to see them.
+    for value in piece.document.iter_mut().chain(&mut piece.value) {
+        scrubber.value(value);
+    }
+    if let Some(text) = &mut piece.text
+        && let Some(scrubbed) = scrubber.bytes(text)
+    {
+        *text = scrubbed;
+    }
 }
 
 /// Lifts the long strings of a piece.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::codec::Value;
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
@@ -68,6 +68,8 @@ pub(super) struct Intake<'a> {
     pub(super) objects_bytes: usize,
     /// The values of entries that were encoded.
     pub(super) spent: Vec<Value>,
+    /// The lines of the objects that are gathered.
+    lines: Vec<(Id, u64)>,
     /// Parents that were not found, by the hashes of their ids.
     pub(super) orphans: BTreeMap<u64, String>,
     /// Parents that were not found in the file so far.
@@ -108,6 +110,7 @@ impl<'a> Intake<'a> {
             objects: Vec::new(),
             objects_bytes: 0,
             spent: Vec::new(),
+            lines: Vec::new(),
             orphans: BTreeMap::new(),
             absent: HashSet::new(),
             hangs: BTreeMap::new(),
@@ -316,6 +319,7 @@ impl<'a> Intake<'a> {
             raw: prepared.raw,
         };
         for blob in prepared.blobs {
+            self.lines.push((blob.id(), prepared.line));
             self.objects_bytes += blob.content().len();
             self.objects.push(blob);
         }
@@ -324,6 +328,7 @@ impl<'a> Intake<'a> {
             self.spent.push(entry.body);
         }
         let id = object.id();
+        self.lines.push((id, prepared.line));
         self.objects_bytes += object.content().len();
         self.objects.push(object);
         Ok(id)
@@ -375,8 +380,16 @@ impl<'a> Intake<'a> {
         if self.is_dry || objects.is_empty() {
             return Ok(());
         }
-        self.repo.commit(Durability::Relaxed, &mut |_| {
+        let lines = std::mem::take(&mut self.lines);
+        let committed = self.repo.commit(Durability::Relaxed, &mut |_| {
             Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+        });
+        committed.map_err(|error| match error {
+            Error::Removed { id, kind, .. } => {
+                let line = lines.iter().find(|(known, _)| *known == id).map(|(_, line)| *line);
+                Error::Removed { id, kind, line }
+            }
+            error => error,
         })
     }
 

@@ -104,6 +104,8 @@ impl Inner {
             segments,
             refs: state.refs.clone(),
             logs: state.logs.clone(),
+            refused: state.refused.clone(),
+            purge: state.purge.clone(),
         });
         self.install(Arc::clone(&state));
         drop(loading);

@@ -14,7 +14,7 @@ use crate::disk::ASIDE_SUFFIX;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
-use crate::store::local::layout::{Layout, is_aside};
+use crate::store::local::layout::{Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
@@ -36,12 +36,13 @@ impl Inner {
     /// Says whether there is maintenance to do.
     pub(crate) fn maintenance_due(&self) -> bool {
         let state = self.state();
-        state.segments.len() > 1 || self.spare_due(&state)
+        state.segments.len() > 1 || state.purge.is_some() || self.spare_due(&state)
     }
 
     /// Does what is due, unless another process is at it, and says whether it did.
     pub(crate) fn maintain(self: &Arc<Inner>) -> Result<bool> {
         let done = self.alone(|inner| {
+            inner.finish_purge()?;
             inner.prepare_spare()?;
             inner.seal()?;
             inner.merge_packs()?;
@@ -313,6 +314,14 @@ impl Inner {
                 }
             }
         }
+        let dir = layout.objects_dir();
+        for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+            let is_list = [REFUSED, PURGE].iter().any(|begin| entry.name.starts_with(begin));
+            let path = dir.join(&entry.name);
+            if !entry.is_dir && is_list && !named.contains(&path) {
+                unnamed.push(path);
+            }
+        }
         Ok(unnamed)
     }
 }
@@ -326,6 +335,8 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
     named.extend(refs.map(|record| layout.packed_refs(record.number)));
     let logs = manifest.logs.iter();
     named.extend(logs.map(|record| layout.log(record.file.number)));
+    named.extend(manifest.refused.iter().map(|record| layout.refused(record.number)));
+    named.extend(manifest.purge.iter().map(|record| layout.purge(record.number)));
     let cruft = manifest.cruft.iter().map(|record| &record.pack);
     for info in manifest.packs.iter().chain(cruft) {
         named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));

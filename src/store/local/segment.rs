@@ -220,6 +220,14 @@ impl Segment {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lists the objects of all groups that were read, in the order in which they were written.
+    pub(crate) fn in_order(&self) -> Vec<(Id, Location)> {
+        let mut rows: Vec<_> =
+            self.table().objects.iter().map(|(id, place)| (*id, *place)).collect();
+        rows.sort_unstable_by_key(|(_, place)| place.offset);
+        rows
+    }
+
     /// Gives the place behind the last whole group that was read.
     pub(crate) fn end(&self) -> Position {
         Position { sequence: self.sequence, offset: self.table().end }
