@@ -166,12 +166,16 @@ pub mod codec;
 pub mod dialect;
 pub mod disk;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod id;
 pub mod memory;
 pub mod object;
 pub mod ops;
 pub mod repo;
 pub mod session;
+mod slots;
 pub mod store;
 pub mod time;
 pub mod walk;

@@ -17,6 +17,9 @@ use crate::sim::SimDisk;
 use crate::support::{
     append, branch, init, message, open, open_read_only, ref_name, target, update,
 };
+use crate::torture::tell;
+
+const SECTOR_BYTES: usize = 512;
 
 /// A store with every kind of file: a closed segment, an open one, a spare, packs, a refs snapshot,
 /// operations, loose files, mirrors.
@@ -155,6 +158,7 @@ fn the_store_of_all_files_has_them_all() {
 fn each_byte_of_a_store_flipped_gives_the_right_answer_or_an_error() {
     let whole = store_of_all_files();
     let picture = picture_of(&whole);
+    let mut tried = 0;
     for (path, step) in targets(&whole) {
         let bytes = whole.read(&path).len();
         let first = path.as_os_str().len() % step;
@@ -168,14 +172,52 @@ fn each_byte_of_a_store_flipped_gives_the_right_answer_or_an_error() {
             if number % 8 == 0 {
                 write_on(&disk, &picture, &context);
             }
+            tried += 1;
         }
     }
+    tell(format_args!("{tried} bytes flipped: each was told or did no harm"));
+}
+
+/// Exchanges the sectors with these numbers, the last of which may be shorter.
+fn swap_sectors(bytes: &[u8], one: usize, other: usize) -> Vec<u8> {
+    let mut sectors: Vec<&[u8]> = bytes.chunks(SECTOR_BYTES).collect();
+    sectors.swap(one, other);
+    sectors.concat()
+}
+
+#[test]
+fn sectors_of_a_store_swapped_give_the_right_answer_or_an_error() {
+    let whole = store_of_all_files();
+    let picture = picture_of(&whole);
+    let mut tried = 0;
+    for (path, bytes) in contents(&whole) {
+        let count = bytes.len().div_ceil(SECTOR_BYTES);
+        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
+        let step = if long() { 1 } else { (count * count / 24).max(1) };
+        for (one, other) in pairs.step_by(step) {
+            let swapped = swap_sectors(&bytes, one, other);
+            if swapped == bytes {
+                continue;
+            }
+            let disk = whole.copy();
+            disk.write(&path, swapped);
+            let context = format!("{}: sectors {one} and {other} swapped", path.display());
+            let errors = read_all(&disk, &picture);
+            check_damage_is_told(&errors, &context);
+            assert!(errors.is_empty() || is_kept_truth(&path), "{context}: {errors:?}");
+            write_on(&disk, &picture, &context);
+            tried += 1;
+        }
+    }
+    tell(format_args!("{tried} pairs of sectors swapped: each was told or did no harm"));
+    assert!(tried > 20, "{tried}");
 }
 
 #[test]
 fn each_file_of_a_store_cut_anywhere_gives_the_right_answer_or_an_error() {
     let whole = store_of_all_files();
     let picture = picture_of(&whole);
+    let mut tried = 0;
     for (path, step) in targets(&whole) {
         let bytes = whole.read(&path).len();
         for (number, length) in (0..bytes).step_by(step).enumerate() {
@@ -188,8 +230,10 @@ fn each_file_of_a_store_cut_anywhere_gives_the_right_answer_or_an_error() {
             if number % 8 == 0 {
                 write_on(&disk, &picture, &context);
             }
+            tried += 1;
         }
     }
+    tell(format_args!("{tried} lengths cut: each was told or did no harm"));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 //! A process is a handle of its own on one simulated disk. It dies by being dropped after the disk
 //! has crashed, so that nothing it would still do at its end reaches the files.
 
-mod calls;
 mod handles;
 mod loose;
 mod manifest;
 mod mirrors;
+mod no_room;
 pub(crate) mod odd_disk;
 pub(crate) mod picture;
 mod readers;

@@ -5,7 +5,6 @@
 
 mod backup;
 mod cli;
-mod crash;
 mod damage;
 mod depth;
 mod errors;
@@ -18,6 +17,7 @@ mod golden;
 mod import;
 mod model;
 mod processes;
+mod redact;
 mod repair;
 mod sample;
 mod seeds;
@@ -25,6 +25,7 @@ mod sim;
 mod store_laws;
 mod support;
 mod tidy;
+mod torture;
 mod tour;
 mod transfer;
 mod verbs;

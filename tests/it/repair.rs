@@ -19,6 +19,7 @@ use sapwood::store::local::{LocalStore, RepairOptions, RepairReport, Severity, r
 use crate::faults::{contents, file, long};
 use crate::sim::SimDisk;
 use crate::support::{ROOT, append, open};
+use crate::torture::tell;
 use oracle::Oracle;
 
 pub(crate) fn options() -> RepairOptions<'static> {
@@ -121,18 +122,21 @@ fn flipped_bytes_cost_what_they_hit_and_no_more() {
             tried += 1;
         }
     }
+    tell(format_args!("repair: {tried} bytes flipped; everything that was not hit was saved"));
     assert!(tried > 200, "{tried}");
 }
 
 #[test]
 fn cut_and_empty_and_missing_files_cost_what_was_in_them() {
     let oracle = Oracle::new();
+    let mut tried = 0;
     for (path, bytes) in contents(&oracle.disk) {
         for length in places(bytes.len(), 4) {
             let context = format!("{} cut to {length}", path.display());
             let disk = oracle.disk.copy();
             disk.write(&path, &bytes[..length]);
             check(&disk, &oracle, &oracle.hit(&path, length..bytes.len()), &context);
+            tried += 1;
         }
         if path == file("format") || !path.ends_with("lock") {
             let disk = oracle.disk.copy();
@@ -141,6 +145,7 @@ fn cut_and_empty_and_missing_files_cost_what_was_in_them() {
             check(&disk, &oracle, &oracle.hit(&path, 0..bytes.len()), &context);
         }
     }
+    tell(format_args!("repair: {tried} lengths cut; everything that was not hit was saved"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod crash;
 mod faults;
 mod files;
 mod handle;
+mod moment;
 #[cfg(test)]
 mod tests;
 
@@ -24,9 +25,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sapwood::disk::{DirEntry, Disk, DiskFile, Mapping, OpenMode};
 
 pub(crate) use crash::{Keep, PendingName, PendingWrite, Policy};
-pub(crate) use faults::{Fault, Op, is_crash};
+pub(crate) use faults::{Fault, Op, Random, is_crash};
+pub(crate) use moment::Moment;
 
-use faults::{Faults, Random};
+use faults::Faults;
 use files::{Files, NodeId};
 use handle::SimFile;
 
@@ -41,6 +43,8 @@ struct State {
     random: Random,
     settings: Settings,
     handle_next: u64,
+    /// The disk before each call since the recording began.
+    moments: Option<Vec<Moment>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,6 +96,29 @@ impl SimDisk {
         fault: Fault,
     ) {
         self.state().faults.add_when(Box::new(predicate), fault);
+    }
+
+    /// Begins to keep the disk as it is before each call that changes or syncs something.
+    pub(crate) fn record(&self) {
+        self.state().moments = Some(Vec::new());
+    }
+
+    /// Counts the moments that were kept.
+    pub(crate) fn recorded(&self) -> usize {
+        self.state().moments.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Ends the recording and gives all moments; the last is now.
+    pub(crate) fn take_moments(&self) -> Vec<Moment> {
+        let mut state = self.state();
+        let mut moments = state.moments.take().unwrap_or_default();
+        moments.push(Moment::new(state.files.clone(), state.random.clone()));
+        moments
+    }
+
+    /// Gives a hash of the names and the contents of the files that are picked.
+    pub(crate) fn fingerprint(&self, picked: impl Fn(&Path) -> bool) -> [u8; 32] {
+        self.state().files.fingerprint(picked)
     }
 
     /// Counts the calls so far: the number of the next one.
@@ -167,6 +194,7 @@ impl SimDisk {
             random,
             settings,
             handle_next: 0,
+            moments: None,
         })))
     }
 
@@ -182,9 +210,19 @@ impl SimDisk {
 }
 
 impl State {
+    /// Begins a call: fails it, or gives the fault that it must act out itself.
+    fn begin(&mut self, op: Op, path: &Path) -> io::Result<Option<Fault>> {
+        if !op.is_read()
+            && let Some(moments) = &mut self.moments
+        {
+            moments.push(Moment::new(self.files.clone(), self.random.clone()));
+        }
+        self.faults.begin(op, path)
+    }
+
     /// Begins a call that changes the disk.
     fn begin_change(&mut self, op: Op, path: &Path) -> io::Result<Option<Fault>> {
-        let fault = self.faults.begin(op, path)?;
+        let fault = self.begin(op, path)?;
         self.check_writable()?;
         Ok(fault)
     }
@@ -206,7 +244,7 @@ impl State {
         let path = self.files.file(node).path.clone();
         match op {
             Op::Write | Op::SetLen => self.begin_change(op, &path),
-            _ => self.faults.begin(op, &path),
+            _ => self.begin(op, &path),
         }
     }
 }
@@ -218,7 +256,7 @@ impl Disk for SimDisk {
             OpenMode::Read | OpenMode::Write => Op::Open,
             OpenMode::CreateNew | OpenMode::OpenOrCreate => Op::Create,
         };
-        state.faults.begin(op, path)?;
+        state.begin(op, path)?;
         if mode != OpenMode::Read {
             state.check_writable()?;
         }
@@ -238,21 +276,21 @@ impl Disk for SimDisk {
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
         let mut state = self.state();
-        state.faults.begin(Op::Read, path)?;
+        state.begin(Op::Read, path)?;
         let node = state.files.find_file(path)?;
         Ok(Mapping::new(state.files.file(node).content.to_vec()))
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
         let mut state = self.state();
-        state.faults.begin(Op::Read, path)?;
+        state.begin(Op::Read, path)?;
         let node = state.files.find(path)?;
         Ok(state.files.files.get(&node).map_or(0, |file| file.content.len() as u64))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let mut state = self.state();
-        state.faults.begin(Op::Read, dir)?;
+        state.begin(Op::Read, dir)?;
         let node = state.files.find_dir(dir)?;
         let entries = state.files.dirs[&node].entries.iter();
         Ok(entries
@@ -269,7 +307,7 @@ impl Disk for SimDisk {
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
-        state.faults.begin(Op::CreateDir, dir)?;
+        state.begin(Op::CreateDir, dir)?;
         if state.files.find_dir(dir).is_ok() {
             return Ok(());
         }
@@ -291,7 +329,7 @@ impl Disk for SimDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
-        state.faults.begin(Op::SyncDir, dir)?;
+        state.begin(Op::SyncDir, dir)?;
         state.files.sync_dir(dir)
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The library's modules from the ground up. A module uses its own layer and those before it.
 const LAYERS: &[&[&str]] = &[
     &["error", "id"],
-    &["time"],
+    &["time", "slots"],
     &["codec"],
     &["object"],
     &["disk"],
@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["memory"],
     &["dialect"],
     &["ops"],
+    &["fuzzing"],
 ];
 const FILE_LINES_MAX: usize = 450;
 const FUNCTION_LINES_MAX: usize = 75;

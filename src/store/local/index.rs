@@ -83,6 +83,21 @@ impl Index {
         pack_bytes: u64,
     ) -> Result<Index> {
         let paged = Paged::open(disk, path, Some(bytes), INDEX_MAGIC, INDEX_VERSION)?;
+        Index::new(paged, pack_id, pack_bytes)
+    }
+
+    /// Takes a payload that was made in memory.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn from_memory(
+        path: &Path,
+        payload: Vec<u8>,
+        pack_id: &Id,
+        pack_bytes: u64,
+    ) -> Result<Index> {
+        Index::new(Paged::from_memory(path, payload), pack_id, pack_bytes)
+    }
+
+    fn new(paged: Paged, pack_id: &Id, pack_bytes: u64) -> Result<Index> {
         let header = paged.bytes(0, HEADER_BYTES as usize)?;
         let (objects, blocks) = (u32_at(header, 32), u32_at(header, 36));
         if header[..32] != pack_id.as_bytes()[..] || u64_at(header, 40) != pack_bytes {
@@ -163,6 +178,11 @@ impl Index {
             ids.push(id);
         }
         Ok(())
+    }
+
+    /// Gives the memory back that the file takes.
+    pub(crate) fn release(&self) {
+        self.paged.release();
     }
 
     /// Checks every page, the fan-out and the order of the ids.

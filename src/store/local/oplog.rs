@@ -60,10 +60,19 @@ impl OperationLog {
         bytes: u64,
         first: u64,
     ) -> Result<OperationLog> {
-        let file = Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?;
+        OperationLog::new(Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?, first)
+    }
+
+    /// Takes a payload that was made in memory.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> Result<OperationLog> {
+        OperationLog::new(Paged::from_memory(path, payload), 0)
+    }
+
+    fn new(file: Paged, first: u64) -> Result<OperationLog> {
         let count = word(&file, 0)?;
         if count > file.len() / WORD_BYTES {
-            return Err(Error::corrupt(path, 0, "it claims more operations than fit"));
+            return Err(Error::corrupt(file.path(), 0, "it claims more operations than fit"));
         }
         Ok(OperationLog { file, count, first })
     }

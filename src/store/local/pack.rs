@@ -39,6 +39,8 @@ use crate::store::Stored;
 use block::Block;
 
 pub(crate) use block::Span;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use block::fuzz_block;
 
 pub(crate) use reindex::reindex;
 pub(crate) use salvage::salvage;
@@ -331,6 +333,15 @@ impl Pack {
             self.mapping.release();
         }
         Ok(found)
+    }
+
+    /// Gives the memory back that its files take: who has read all of it need not hold it.
+    pub(crate) fn release(&self) {
+        self.mapping.release();
+        self.index.release();
+        if let Some(Some(graph)) = self.stored_graph.get() {
+            graph.release();
+        }
     }
 
     /// Gives the bytes of the pack, which begin as they should.

@@ -45,6 +45,12 @@ impl PackedRefs {
         Ok(PackedRefs { file: Paged::open(disk, path, Some(bytes), MAGIC, VERSION)? })
     }
 
+    /// Takes a payload that was made in memory.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> PackedRefs {
+        PackedRefs { file: Paged::from_memory(path, payload) }
+    }
+
     /// Finds one ref.
     pub(crate) fn get(&self, name: &RefName) -> Result<Option<RefValue>> {
         let at = self.lower_bound(name.as_str())?;

@@ -162,13 +162,15 @@ impl Files {
             Policy::LoseUnsynced => self.after_power_cut(|_| false, |_| false),
             Policy::KeepAll => self.clone(),
             Policy::Random(seed) => {
-                // Over many seeds both nearly everything and nearly nothing survives.
+                // Names and bytes are lost independently: over many seeds all or nothing of the one
+                // survives with any part of the other.
                 let mut writes = Random(seed);
-                let sixteenths = 1 + writes.below(15);
+                let sixteenths = writes.below(17);
+                let names_sixteenths = writes.below(17);
                 let mut names = Random(writes.next());
                 self.after_power_cut(
                     |_| Keep::Sectors { seed: writes.next(), sixteenths },
-                    |_| names.below(16) < sixteenths,
+                    |_| names.below(16) < names_sixteenths,
                 )
             }
         }

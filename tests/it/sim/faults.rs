@@ -34,7 +34,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    fn is_read(self) -> bool {
+    pub(super) fn is_read(self) -> bool {
         matches!(self, Op::Open | Op::Read)
     }
 }
@@ -166,10 +166,10 @@ impl fmt::Debug for Faults {
 
 /// A small generator of numbers that look random (splitmix64).
 #[derive(Clone, Debug)]
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -178,7 +178,7 @@ impl Random {
     }
 
     /// Gives a number less than `limit`, which is not zero.
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 }

@@ -252,6 +252,21 @@ impl Files {
         found
     }
 
+    /// Hashes the names and contents of the files that are picked.
+    pub(super) fn fingerprint(&self, picked: impl Fn(&Path) -> bool) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for path in self.paths() {
+            if picked(&path) {
+                let content = &self.files[&self.find_file(&path).expect("it was listed")].content;
+                hasher.update(path.as_os_str().as_encoded_bytes());
+                hasher.update(&[0]);
+                hasher.update(&(content.len() as u64).to_le_bytes());
+                hasher.update(content);
+            }
+        }
+        hasher.finalize().into()
+    }
+
     /// Counts the bytes of all files that have a name.
     pub(super) fn bytes(&self) -> u64 {
         let nodes = self.dirs.values().flat_map(|dir| dir.entries.values());

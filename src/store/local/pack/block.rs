@@ -185,6 +185,27 @@ impl<'p> Block<'p> {
     }
 }
 
+/// Reads a block of any bytes, its checksum made to match.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz_block(data: &[u8], path: &Path) {
+    for raw_bytes in [data.len(), 4 * data.len()] {
+        let _ =
+            fold::unfold(data, raw_bytes, &mut |number, _| Ok(Id::from_bytes([number as u8; 32])));
+    }
+    let mut pack = data.to_vec();
+    let Some((header, rest)) = pack.split_first_chunk_mut::<BLOCK_HEADER_BYTES>() else {
+        return;
+    };
+    let mut mended = BlockHeader::decode(header);
+    mended.compressed_bytes = mended.compressed_bytes.min(rest.len() as u32);
+    mended.checksum = mended.sum(&rest[..mended.compressed_bytes as usize]);
+    *header = mended.encode();
+    if let Ok(block) = Block::at(&pack, 0, path) {
+        let _ = block.decompress(0, path, None);
+        let _ = block.decompress(0, path, Some(&|_| Ok(Id::from_bytes([3; 32]))));
+    }
+}
+
 /// Runs with this thread's decompressor.
 fn with_decompressor<T>(
     run: impl FnOnce(&mut zstd::bulk::Decompressor<'static>) -> std::io::Result<T>,
