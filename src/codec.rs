@@ -201,11 +201,19 @@ impl Value {
 /// Finds a key that comes twice, in less than quadratic time.
 fn key_twice(pairs: &[(String, Value)]) -> Option<&str> {
     if pairs.len() <= KEYS_COMPARED_MAX {
-        let twin = pairs
-            .iter()
-            .enumerate()
-            .find(|(place, (key, _))| pairs[..*place].iter().any(|(earlier, _)| earlier == key));
-        return twin.map(|(_, (key, _))| key.as_str());
+        let mut marks = 0u64;
+        for (place, (key, _)) in pairs.iter().enumerate() {
+            // A key whose mark no other has set is no other's twin.
+            let (first, last) = (key.as_bytes().first(), key.as_bytes().last());
+            let sum = key.len() + 7 * usize::from(*first.unwrap_or(&0));
+            let mark = 1 << ((sum + 13 * usize::from(*last.unwrap_or(&0))) % 64);
+            let is_marked = marks & mark != 0;
+            marks |= mark;
+            if is_marked && pairs[..place].iter().any(|(earlier, _)| earlier == key) {
+                return Some(key);
+            }
+        }
+        return None;
     }
     let mut keys: Vec<&str> = pairs.iter().map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();

@@ -373,12 +373,10 @@ impl DiskFile for OsFile {
     }
 
     fn try_lock(&self) -> io::Result<bool> {
+        let contended = fs2::lock_contended_error().raw_os_error();
         match fs2::FileExt::try_lock_exclusive(&self.0) {
-            Ok(()) => Ok(true),
-            Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
+            Err(error) if error.raw_os_error() == contended => Ok(false),
+            locked => locked.map(|()| true),
         }
     }
 

@@ -196,6 +196,17 @@ pub enum Error {
         hint: &'static str,
     },
 
+    /// An object that was redacted or forgotten, and comes back.
+    #[error("{}{kind} {id} was removed from this store for good", on_line(*line))]
+    Removed {
+        /// Its id.
+        id: Id,
+        /// Its kind.
+        kind: &'static str,
+        /// The line of the file that is imported, if one is.
+        line: Option<u64>,
+    },
+
     /// A chain of symbolic refs that is too long, or a circle.
     #[error("ref '{name}' leads through more than {depth_max} symbolic refs")]
     SymbolicDepth {
@@ -295,6 +306,11 @@ fn calls_have(calls: &[String], entry: &Id) -> String {
         [call] => format!("the tool call {call} at entry {entry} has"),
         calls => format!("the tool calls {} at entry {entry} have", calls.join(", ")),
     }
+}
+
+/// Says on which line something is, if that is known.
+fn on_line(line: Option<u64>) -> String {
+    line.map_or(String::new(), |line| format!("line {line}: "))
 }
 
 /// Says where in a file something is, if that is known.

@@ -175,6 +175,7 @@ pub mod object;
 pub mod ops;
 pub mod repo;
 pub mod session;
+mod slots;
 pub mod store;
 pub mod time;
 pub mod walk;

@@ -23,6 +23,7 @@ mod dedup;
 mod diff;
 mod edit;
 mod exact;
+mod expire;
 mod export;
 mod fork;
 mod grep;
@@ -41,6 +42,7 @@ mod part;
 mod pop;
 mod rebase;
 mod reconfigure;
+mod redact;
 mod removed;
 mod reset;
 mod retry;
@@ -78,6 +80,7 @@ pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use dedup::{Cause, Sharing, Survey, SurveyOptions, Waste, sharing, survey};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
 pub use edit::edit;
+pub use expire::{ExpireOptions, Expiry, Kept, expire, plan_expire};
 pub use export::{
     Scope, TrainingFilter, TrainingForm, TrainingOptions, TrainingOutcome, TrainingPart,
     TreeExported, export, export_memory_tree, export_paths, html, markdown, training,
@@ -107,6 +110,10 @@ pub use merge::{MergeOptions, MergeOutcome, MergeSides, merge, merge_sides};
 pub use pop::{Pop, PopOutcome, SummaryKind, plan_pop, pop};
 pub use rebase::{RebaseOutcome, rebase};
 pub use reconfigure::reconfigure;
+pub use redact::{
+    ForgetOutcome, ForgetWhat, Patterns, REPLACEMENT, RedactOptions, RedactOutcome, RedactWhat,
+    Redacted, Scrubber, Shortened, forget, redact,
+};
 pub use reset::{ResetOutcome, reset};
 pub use retry::retry;
 pub use seen::Seen;

@@ -9,7 +9,7 @@
 mod parse;
 mod write;
 
-pub use parse::{Rigour, parse, parse_first};
+pub use parse::{First, Rigour, parse, parse_first, parse_noting};
 pub use write::{Spacing, Style, pretty, to_string, write, write_styled};
 
 /// Finds the next byte that ends or interrupts a run of plain characters in a string.
@@ -113,6 +113,35 @@ mod tests {
     }
 
     #[test]
+    fn it_is_noted_whether_a_text_is_written_as_we_would() {
+        let noted = |text: &str| parse_noting(text, Rigour::Lenient).unwrap();
+        let mut texts: Vec<String> = [
+            r#"{"b":1,"a":[1.0,1E5,-0,0.10,{}],"":null,"c":{"d":[]}}"#,
+            r#"{"a": 1}"#,
+            r#"{"a":1 }"#,
+            r#"[1,2] "#,
+            r#"[1, 2]"#,
+            r#"[ ]"#,
+            r#""\/""#,
+            r#""\u00e9""#,
+            r#"{"a":1,"a":2}"#,
+            r#""\ud800""#,
+            r#""\ud83c\udf32""#,
+            r#""\"\\\b\f\n\r\t\u0000\u001f/é日🌲""#,
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        for code in 0..0x100 {
+            texts.push(format!("\"\\u{code:04x}\""));
+            texts.push(format!("\"\\u{code:04X}\""));
+        }
+        for text in texts {
+            let First { value, bytes, is_compact } = noted(&text);
+            assert_eq!(is_compact, to_string(&value) == text[..bytes], "{text}");
+        }
+    }
+
+    #[test]
     fn every_style_is_written_as_it_was_read() {
         let texts = [
             (r#"{"a": [1, 2, {}], "b": "\u00e9\ud83c\udf32 x"}"#, Spacing::Spaced, true),
@@ -172,7 +201,9 @@ mod tests {
     proptest! {
         #[test]
         fn values_come_back_from_their_text(value in arbitrary::value_without_links()) {
-            prop_assert_eq!(&parse(to_string(&value).as_bytes()).unwrap(), &value);
+            let text = to_string(&value);
+            prop_assert!(parse_noting(&text, Rigour::Strict).unwrap().is_compact);
+            prop_assert_eq!(&parse(text.as_bytes()).unwrap(), &value);
             prop_assert_eq!(&parse(pretty(&value).as_bytes()).unwrap(), &value);
         }
 
@@ -190,6 +221,12 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in arbitrary::bytes_like_json()) {
             if let Ok(value) = parse(&bytes) {
                 prop_assert_eq!(parse(to_string(&value).as_bytes()).unwrap(), value);
+            }
+            if let Ok(text) = std::str::from_utf8(&bytes)
+                && let Ok(first) = parse_noting(text, Rigour::Lenient)
+            {
+                let is_compact = to_string(&first.value) == text[..first.bytes];
+                prop_assert_eq!(first.is_compact, is_compact);
             }
         }
     }

@@ -11,7 +11,7 @@
 //! Not here: what the values mean, and reading files.
 
 use crate::codec::Value;
-use crate::codec::json::{self, Rigour, Spacing, Style};
+use crate::codec::json::{self, First, Rigour, Spacing, Style};
 
 /// Longer texts are not parsed: a value takes several times its text in memory.
 pub const PARSED_BYTES_MAX: usize = 32 << 20;
@@ -149,11 +149,11 @@ impl Splitter {
 
     /// Takes the first value of a text, or what stands in its place, and gives the rest.
     fn value<'a>(&mut self, text: &'a str, is_first: bool, pieces: &mut Vec<Piece>) -> &'a str {
-        let (read, odd) = match json::parse_first(text, Rigour::Strict) {
+        let (read, odd) = match json::parse_noting(text, Rigour::Strict) {
             Ok(read) => (Some(read), None),
-            Err(_) => (json::parse_first(text, Rigour::Lenient).ok(), Some(Odd::Ambiguous)),
+            Err(_) => (json::parse_noting(text, Rigour::Lenient).ok(), Some(Odd::Ambiguous)),
         };
-        let Some((value, end)) = read else {
+        let Some(First { value, bytes: end, is_compact }) = read else {
             let end = salvage(text).unwrap_or(text.len());
             let is_torn = end < text.len() || text.starts_with('{');
             let odd = if is_torn { Odd::Torn } else { Odd::Unreadable };
@@ -171,7 +171,7 @@ impl Splitter {
         let odd = odd.or(is_welded.then_some(Odd::Welded));
         match conversation(text, &value).filter(|_| odd != Some(Odd::Ambiguous)) {
             Some(spans) => self.conversation(text, value, &spans, pieces),
-            None => self.read(text, value, odd, pieces),
+            None => self.read(text, Read { value, is_compact, odd }, pieces),
         }
         rest
     }
@@ -212,7 +212,10 @@ impl Splitter {
             self.lines += newlines(&body[at..span.start]);
             at = span.end;
             match item.as_map() {
-                Some(_) => self.read(&body[span.clone()], item.clone(), None, &mut split.pieces),
+                Some(_) => {
+                    let read = Read::of(item.clone());
+                    self.read(&body[span.clone()], read, &mut split.pieces);
+                }
                 None => {
                     let text = body[span.clone()].as_bytes();
                     self.unread(text, Odd::Unreadable, &mut split.pieces);
@@ -246,7 +249,7 @@ impl Splitter {
             self.pending.push_str(&text[at..span.start]);
             self.lines += newlines(&text[at..span.start]);
             at = span.end;
-            self.read(&text[span.clone()], message, None, pieces);
+            self.read(&text[span.clone()], Read::of(message), pieces);
             self.lines += newlines(&text[span.clone()]);
             if let Some(piece) = pieces.last_mut() {
                 piece.document = document.take();
@@ -255,12 +258,15 @@ impl Splitter {
         self.pending.push_str(&text[at..]);
     }
 
-    fn read(&mut self, text: &str, value: Value, odd: Option<Odd>, pieces: &mut Vec<Piece>) {
+    fn read(&mut self, text: &str, read: Read, pieces: &mut Vec<Piece>) {
+        let Read { value, is_compact, odd } = read;
         let column = self.pending.rsplit('\n').next().map_or(0, |blank| blank.len());
         let style = *self.style.get_or_insert_with(|| style_of(text, &value, column));
-        self.scratch.clear();
-        json::write_styled(&value, style, &mut self.scratch);
-        let is_exact = self.scratch == text.as_bytes();
+        let is_exact = (is_compact && style == Style::default()) || {
+            self.scratch.clear();
+            json::write_styled(&value, style, &mut self.scratch);
+            self.scratch == text.as_bytes()
+        };
         pieces.push(Piece {
             before: std::mem::take(&mut self.pending),
             value: Some(value),
@@ -282,6 +288,20 @@ impl Splitter {
             line: self.lines + 1,
             odd: Some(odd),
         });
+    }
+}
+
+/// A value that was read.
+struct Read {
+    value: Value,
+    /// Whether it is known to be written as we would write it.
+    is_compact: bool,
+    odd: Option<Odd>,
+}
+
+impl Read {
+    fn of(value: Value) -> Read {
+        Read { value, is_compact: false, odd: None }
     }
 }
 

@@ -28,7 +28,8 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use crate::codec::Value;
@@ -38,6 +39,7 @@ use crate::disk::{self, SourceFile};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::imported;
+use crate::ops::redact::Scrubber;
 use crate::repo::Repo;
 use crate::session::View;
 use crate::store::Operation;
@@ -62,6 +64,8 @@ pub struct ImportOptions {
     pub dry_run: bool,
     /// Whether to go on after a file that can't be read.
     pub keep_going: bool,
+    /// What is replaced in files before anything of them is stored.
+    pub scrubber: Option<Arc<Scrubber>>,
 }
 
 /// Imports files, and standard input if it is given.
@@ -113,6 +117,8 @@ pub fn import(
     files.extend(stdin.map(|stream| File { stream: Some(stream), ..File::default() }));
     importer.pass(files)?;
     importer.link()?;
+    importer.outcome.redacted =
+        options.scrubber.as_deref().map(Scrubber::counted).unwrap_or_default();
     Ok(importer.outcome)
 }
 
@@ -132,9 +138,10 @@ fn unknown_dialect(name: &str) -> Error {
 /// Gives an error that one file is to blame for; with any other there is no going on.
 fn of_file(error: Error) -> Result<Error> {
     match error {
-        Error::InvalidObject { .. } | Error::InvalidName { .. } | Error::TooLarge { .. } => {
-            Ok(error)
-        }
+        Error::InvalidObject { .. }
+        | Error::InvalidName { .. }
+        | Error::TooLarge { .. }
+        | Error::Removed { .. } => Ok(error),
         error => Err(error),
     }
 }
@@ -155,6 +162,12 @@ struct Importer<'a> {
     overtaken: BTreeSet<PathBuf>,
     dry_seen: HashSet<Id>,
     note: &'a mut dyn FnMut(ImportNote<'_>),
+}
+
+/// What comes from the thread that reads, and what goes back to it.
+struct Feed {
+    source: Receiver<Fed>,
+    spent: Sender<Vec<Value>>,
 }
 
 impl Importer<'_> {
@@ -192,23 +205,26 @@ impl Importer<'_> {
                 .push(Order { origin, known: prefix.filter(|_| !file.is_again && !file.is_late) });
         }
         let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
+        let scrubber = self.options.scrubber.as_deref();
         thread::scope(|scope| {
             let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
+            let (spent, given_back) = mpsc::channel();
             scope.spawn(move || {
                 let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
                 let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
-                feed::feed(orders, &sink, ahead);
+                feed::feed(orders, scrubber, &sink, &given_back, ahead);
             });
             scope.spawn(move || large.write(repo, &handed_on));
-            files.iter().try_for_each(|file| self.file(file, &source, large))
+            let fed = Feed { source, spent };
+            files.iter().try_for_each(|file| self.file(file, &fed, large))
         })
     }
 
     /// Takes in one file.
-    fn file(&mut self, file: &File, source: &Receiver<Fed>, large: &Large) -> Result<()> {
+    fn file(&mut self, file: &File, feed: &Feed, large: &Large) -> Result<()> {
         let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
-        let resumed = match source.recv() {
+        let resumed = match feed.source.recv() {
             Ok(Fed::Begin { resumed }) => resumed,
             Ok(Fed::Failed(error)) => return self.fail(&path, error),
             _ => return Ok(()),
@@ -226,7 +242,7 @@ impl Importer<'_> {
         let read_before = self.outcome.bytes_read;
         let mut refused = None;
         let ending = loop {
-            match source.recv() {
+            match feed.source.recv() {
                 Ok(Fed::Values(values, style)) => {
                     intake.write_as(style);
                     let bytes: usize = values.iter().map(|value| value.bytes).sum();
@@ -237,6 +253,8 @@ impl Importer<'_> {
                     {
                         refused = Some(of_file(error)?);
                     }
+                    // Who does not listen any more has read all there is.
+                    let _ = feed.spent.send(std::mem::take(&mut intake.spent));
                 }
                 Ok(Fed::End(ending)) => break ending,
                 Ok(Fed::Failed(error)) => return self.fail(&path, error),

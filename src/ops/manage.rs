@@ -74,6 +74,27 @@ pub fn remove_session(repo: &Repo, session: &str, operation: &Operation) -> Resu
     commit(repo, operation, &mut |snapshot| plan_removal(snapshot, &session))
 }
 
+/// Removes a session, by its id, if the snapshot that this follows is as the caller wants it.
+pub(super) fn remove_session_if(
+    repo: &Repo,
+    session: &str,
+    operation: &Operation,
+    is_wanted: &mut dyn FnMut(&dyn Snapshot) -> Result<bool>,
+) -> Result<Option<Moved>> {
+    let mut outcome = None;
+    repo.commit(Durability::Full, &mut |snapshot| {
+        if !is_wanted(snapshot)? {
+            outcome = None;
+            return Ok(Transaction::default());
+        }
+        let (moved, refs) = plan_removal(snapshot, session)?;
+        outcome = Some(moved);
+        let operation = Some(operation.clone());
+        Ok(Transaction { refs, operation, ..Transaction::default() })
+    })?;
+    Ok(outcome)
+}
+
 /// Brings a removed session back: the last of an id, `s1`, or a certain one, `s1/2`.
 pub fn restore_session(repo: &Repo, session: &str, operation: &Operation) -> Result<Moved> {
     commit(repo, operation, &mut |snapshot| plan_restoring(snapshot, session))

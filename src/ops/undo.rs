@@ -16,6 +16,7 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::ops::Target;
+use crate::ops::redact::FINAL;
 use crate::ops::removed::{numbers, parts};
 use crate::ops::undo_meta;
 use crate::repo::{Repo, read_event, read_session};
@@ -74,6 +75,7 @@ pub fn undo(
         let session = session(snapshot, target)?;
         let (found, first) = last(snapshot, session.as_deref(), actor, direction)?;
         let record = found.ok_or_else(|| nothing(actor, direction, first))?;
+        refuse_final(snapshot, &record)?;
         let owner = owner(&record).map(str::to_owned).or(session);
         let owner = owner.ok_or_else(|| Error::Refused {
             why: format!("operation {} belongs to no session", record.number),
@@ -150,6 +152,25 @@ fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<
         return Ok(number.map(|number| (direction, number)));
     }
     Ok(None)
+}
+
+/// Refuses to take back what was done for good.
+fn refuse_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<()> {
+    for moved in &record.moves {
+        let is_events = parts(&moved.name).is_some_and(|(_, rest)| rest == "events");
+        let Some(RefValue::Id(id)) = moved.new.as_ref().filter(|_| is_events) else {
+            continue;
+        };
+        if snapshot.kinds(&[*id])?[0] == Some(Kind::Event)
+            && FINAL.contains(&read_event(snapshot, id)?.label.as_str())
+        {
+            return Err(Error::Refused {
+                why: format!("operation {} removed something for good", record.number),
+                hint: "nothing brings back what 'redact' and 'forget' removed",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Finds the operation to undo or redo, and the number of the oldest one that was looked at.

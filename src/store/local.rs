@@ -43,6 +43,8 @@ mod pack;
 mod packed_refs;
 mod paged;
 mod plumbing;
+mod purge;
+mod refused;
 mod repair;
 mod rewrite;
 mod rotate;
@@ -79,6 +81,7 @@ pub use copies::Copies;
 pub use fsck::{Finding, FsckOptions, FsckReport, Progress, Severity, fsck};
 pub use gc::{GcDue, GcOptions, GcReport, GcThresholds, KindCounts, Waiting};
 pub use plumbing::{Counts, PackedObject, RepackReport};
+pub use purge::{Ending, Operations, Part, Put, Rewriter};
 pub use repair::{Action, LostObject, RefRepair, RepairOptions, RepairReport, repair};
 pub use rewrite::DropReport;
 
@@ -280,7 +283,7 @@ impl Store for LocalStore {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
                 self.inner.decline_sync();
-                self.housekeeper.sync_soon();
+                self.housekeeper.sync_soon(self.inner.is_far_behind(target));
             }
         }
         if self.inner.maintenance_due() {
@@ -291,11 +294,15 @@ impl Store for LocalStore {
 
     fn put_blob(&self, source: &mut dyn Read, bytes: u64) -> Result<Id> {
         self.inner.check_writable()?;
-        self.inner.loose.put_stream(Kind::Blob, source, bytes)
+        let state = self.inner.settled()?;
+        let check = |id: &Id| refused::refuse(state.refused.as_deref(), id, Kind::Blob);
+        self.inner.loose.put_stream(Kind::Blob, source, bytes, &check)
     }
 
     fn put_alone(&self, object: &NewObject) -> Result<()> {
         self.inner.check_writable()?;
+        let state = self.inner.settled()?;
+        refused::refuse(state.refused.as_deref(), &object.id, object.kind)?;
         self.inner.rely_on_links(object)?;
         let existed = self.inner.loose.contains(&object.id)?;
         self.inner.loose.put(&object.id, object.kind, &object.content)?;

@@ -12,7 +12,8 @@ use sapwood::id::Id;
 use sapwood::object::NewObject;
 use sapwood::store::local::{LocalStore, Options};
 use sapwood::store::{
-    Durability, Expected, OBJECT_BYTES_MAX, RefName, RefUpdate, RefValue, Store, resolve,
+    Durability, Expected, OBJECT_BYTES_MAX, RefName, RefUpdate, RefValue, Store, Transaction,
+    resolve,
 };
 use sapwood::{Kind, Repo};
 
@@ -20,7 +21,8 @@ use crate::faults::odd_disk::OddDisk;
 use crate::faults::{commit, file, segment};
 use crate::sim::{Fault, Op, SimDisk};
 use crate::support::{
-    ROOT, append, branch, init, message, open, open_read_only, options, ref_name, update,
+    ROOT, append, branch, init, message, open, open_read_only, options, ref_name, target, texts,
+    update,
 };
 
 /// Gives an error's variant by name.
@@ -34,7 +36,7 @@ fn variant(error: &Error) -> String {
 type Make = fn() -> Error;
 
 /// Every variant, what makes it, and what its message must say.
-const ERRORS: [(&str, Make, &[&str]); 25] = [
+const ERRORS: [(&str, Make, &[&str]); 26] = [
     ("Io", io_error, &["cannot append to", "0000000000000001", "No space"]),
     ("NotAStore", not_a_store, &["no sapwood store at /s/.sapwood"]),
     ("UnsupportedFormat", unsupported_format, &["format has 'version 2'", "version 1"]),
@@ -58,6 +60,7 @@ const ERRORS: [(&str, Make, &[&str]); 25] = [
     ("LockTimeout", lock_timeout, &["lock is locked by process", "gave up after"]),
     ("OutcomeUnknown", outcome_unknown, &["syncing", "unknown whether"]),
     ("HandleDead", handle_dead, &["this handle on /s/.sapwood is closed"]),
+    ("Removed", removed, &["entry ", " was removed from this store for good"]),
     ("ReadOnly", read_only, &["/s/.sapwood was opened for reading only"]),
     ("NetworkFilesystem", network_filesystem, &["is on a network file system (nfs)"]),
 ];
@@ -106,6 +109,23 @@ fn io_error() -> Error {
     let (disk, store) = store();
     disk.fail_when(|op, path| op == Op::Write && path == segment(1), Fault::Enospc);
     append(&store, "main", "two").unwrap_err()
+}
+
+fn removed() -> Error {
+    let (_, store) = store();
+    append(&store, "main", "the secret").unwrap();
+    crate::redact::redact_literal(&store, "the secret").unwrap();
+    let first = texts(&store, "main").unwrap();
+    assert_eq!(first, ["one", "the [gone]"].map(|text| text.replace("the [gone]", "[gone]")));
+    let snapshot = store.snapshot().unwrap();
+    let tip = target(&*snapshot, &branch("main")).unwrap().unwrap();
+    let parent = snapshot.path(&tip, 2).unwrap()[1];
+    let objects = vec![message("the secret", vec![parent])];
+    let again = store.commit(Durability::Full, &mut |_| {
+        Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+    });
+    assert!(matches!(store.put_alone(&objects[0]), Err(Error::Removed { .. })));
+    again.unwrap_err()
 }
 
 fn not_a_store() -> Error {

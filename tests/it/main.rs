@@ -17,6 +17,7 @@ mod golden;
 mod import;
 mod model;
 mod processes;
+mod redact;
 mod repair;
 mod sample;
 mod seeds;

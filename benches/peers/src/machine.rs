@@ -9,6 +9,9 @@ use crate::options::{Options, project};
 /// What this program was built with.
 const LOCK: &str = include_str!("../Cargo.lock");
 
+/// What the load is called.
+const LOAD: &str = "load before";
+
 /// Names and what they are here; what can't be found out is left out.
 pub type Machine = Vec<(&'static str, String)>;
 
@@ -34,9 +37,20 @@ pub fn describe(options: &Options) -> Machine {
         ("memory", memory()),
         ("kernel", said(Command::new("uname").arg("-sr"))),
         ("file system", said(&mut filesystem(&options.dir))),
-        ("load before", read("/proc/loadavg").and_then(|text| first_words(&text, 3))),
+        (LOAD, read("/proc/loadavg").and_then(|text| first_words(&text, 3))),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Says whether more programs wanted a processor before the run than there are processors.
+pub fn was_busy(machine: &Machine) -> bool {
+    let load = machine.iter().find(|(name, _)| *name == LOAD).map(|(_, value)| value.as_str());
+    let load = load.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    load.is_some_and(|load| load > cores() as f64)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(0, usize::from)
 }
 
 /// Names the peers with their versions.
@@ -75,7 +89,7 @@ fn filesystem(dir: &Path) -> Command {
 fn processor() -> Option<String> {
     let text = read("/proc/cpuinfo")?;
     let model = text.lines().find_map(|line| line.strip_prefix("model name"))?;
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let cores = cores();
     Some(format!("{}, {cores} cores", model.trim_start_matches([' ', '\t', ':'])))
 }
 

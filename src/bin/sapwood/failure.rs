@@ -196,6 +196,11 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
             ("unanswered", REQUEST, "append its result first, or use --force")
         }
         Error::Refused { hint, .. } => ("refused", REQUEST, *hint),
+        Error::Removed { .. } => (
+            "removed",
+            REQUEST,
+            "it was redacted or forgotten; import with --redact-secrets or --redact-patterns",
+        ),
         Error::SymbolicDepth { .. } => {
             ("symbolic-depth", REQUEST, "'sapwood symbolic-ref' shows and sets where each leads")
         }

@@ -6,6 +6,7 @@
 mod args;
 mod background;
 mod config;
+mod confirm;
 mod failure;
 mod open;
 mod output;

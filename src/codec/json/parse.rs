@@ -12,7 +12,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| fault("not UTF-8", error.valid_up_to()))?;
     let (value, end) = parse_first(text, Rigour::Strict)?;
-    let mut rest = Parser { text, at: end, rigour: Rigour::Strict };
+    let mut rest = Parser::new(text, end, Rigour::Strict);
     match rest.peek() {
         None => Ok(value),
         Some(_) => Err(fault("more than one value", rest.at)),
@@ -30,9 +30,36 @@ pub enum Rigour {
 
 /// Reads the first value of a text, and says where it ends.
 pub fn parse_first(text: &str, rigour: Rigour) -> Result<(Value, usize)> {
-    let mut parser = Parser { text, at: 0, rigour };
+    parse_noting(text, rigour).map(|first| (first.value, first.bytes))
+}
+
+/// The first value of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct First {
+    /// The value.
+    pub value: Value,
+    /// Where it ends.
+    pub bytes: usize,
+    /// Whether its text is what [`write`](super::write) makes of the value.
+    pub is_compact: bool,
+}
+
+/// Reads the first value of a text, and notes whether it is written as we would write it. That
+/// costs less than to write it and to compare.
+pub fn parse_noting(text: &str, rigour: Rigour) -> Result<First> {
+    let mut parser = Parser::new(text, 0, rigour);
     let value = parser.value(DEPTH_MAX)?;
-    Ok((value, parser.at))
+    Ok(First { value, bytes: parser.at, is_compact: parser.is_compact })
+}
+
+/// Says whether a character can only be written by this escape: a control character that has no
+/// short one.
+fn is_needed(escape: &[u8]) -> bool {
+    match escape {
+        [b'\\', b'u', b'0', b'0', b'0', last] => matches!(last, b'0'..=b'7' | b'b' | b'e' | b'f'),
+        [b'\\', b'u', b'0', b'0', b'1', last] => matches!(last, b'0'..=b'9' | b'a'..=b'f'),
+        _ => false,
+    }
 }
 
 fn fault(what: &str, at: usize) -> Error {
@@ -59,9 +86,15 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     rigour: Rigour,
+    /// Whether all up to here is what we would write. Numbers always are: they keep their text.
+    is_compact: bool,
 }
 
 impl Parser<'_> {
+    fn new(text: &str, at: usize, rigour: Rigour) -> Parser<'_> {
+        Parser { text, at, rigour, is_compact: true }
+    }
+
     fn value(&mut self, depth: usize) -> Result<Value> {
         match self.peek() {
             Some(b'"') => self.string().map(Value::Text),
@@ -98,7 +131,10 @@ impl Parser<'_> {
             self.expect(b'}', "expected ',' or '}'")?;
         }
         match key_twice(&pairs) {
-            Some(_) if self.rigour == Rigour::Lenient => Ok(Value::Map(last_of_each(pairs))),
+            Some(_) if self.rigour == Rigour::Lenient => {
+                self.is_compact = false;
+                Ok(Value::Map(last_of_each(pairs)))
+            }
             Some(key) => {
                 let key: String = key.chars().take(40).collect();
                 let what = format!("the key \"{}\" comes twice in the map", key.escape_debug());
@@ -158,7 +194,10 @@ impl Parser<'_> {
             Some(b'n') => '\n',
             Some(b'"') => '"',
             Some(b'\\') => '\\',
-            Some(b'/') => '/',
+            Some(b'/') => {
+                self.is_compact = false;
+                '/'
+            }
             Some(b't') => '\t',
             Some(b'r') => '\r',
             Some(b'b') => '\u{8}',
@@ -181,6 +220,7 @@ impl Parser<'_> {
                 false => self.at = before,
             }
         }
+        self.is_compact &= is_needed(&self.text.as_bytes()[start..self.at]);
         match char::from_u32(code) {
             Some(character) => Ok(character),
             None if self.rigour == Rigour::Lenient => Ok(char::REPLACEMENT_CHARACTER),
@@ -232,6 +272,7 @@ impl Parser<'_> {
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
             self.at += 1;
+            self.is_compact = false;
         }
         self.byte()
     }

@@ -86,8 +86,11 @@ fn take_in(
     options: &SurveyOptions,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Survey, Vec<Imported>)> {
-    let import_options =
-        ImportOptions { dialect: options.dialect.clone(), dry_run: false, keep_going: true };
+    let import_options = ImportOptions {
+        dialect: options.dialect.clone(),
+        keep_going: true,
+        ..ImportOptions::default()
+    };
     let operation = Operation { time: 0, actor: String::new(), command: "survey".to_owned() };
     let lengths: HashMap<PathBuf, u64> =
         found.files.iter().map(|file| (file.path.clone(), file.bytes)).collect();

@@ -2,11 +2,13 @@
 //!
 //! The thread reads, splits, parses, and lifts long strings; what depends on the values before it
 //! is left to the import. Files follow one another without a pause, and only a few stretches wait
-//! at a time, so memory is bounded whatever the length of a file.
+//! at a time, so memory is bounded whatever the length of a file. Values come back when they are
+//! used up, and are dropped where they were made: two threads that use the same piece of the heap
+//! wait for each other.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::codec::Value;
 use crate::codec::json::{self, Rigour, Style};
@@ -14,6 +16,7 @@ use crate::dialect::{LINE_BYTES_MAX, Odd, Piece, Splitter};
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::object::{self, NewObject};
+use crate::ops::redact::Scrubber;
 
 /// How much of a file is handed on at a time, and how many such stretches may wait.
 const STRETCH_BYTES: usize = 512 << 10;
@@ -87,9 +90,16 @@ pub(super) struct Ending {
 pub(super) type Ahead<'a> = &'a mut dyn FnMut(&[NewObject]);
 
 /// Reads files in order until all are read, or nobody listens.
-pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>, ahead: Ahead<'_>) {
+pub(super) fn feed(
+    orders: Vec<Order>,
+    scrubber: Option<&Scrubber>,
+    sink: &SyncSender<Fed>,
+    spent: &Receiver<Vec<Value>>,
+    ahead: Ahead<'_>,
+) {
     for order in orders {
-        let read = Feeder::open(order, ahead).and_then(|feeder| feeder.read(sink));
+        let opened = Feeder::open(order, scrubber, spent, ahead);
+        let read = opened.and_then(|feeder| feeder.read(sink));
         let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
         if !listens {
             return;
@@ -99,6 +109,10 @@ pub(super) fn feed(orders: Vec<Order>, sink: &SyncSender<Fed>, ahead: Ahead<'_>)
 
 struct Feeder<'a> {
     ahead: Ahead<'a>,
+    /// Values that are used up.
+    spent: &'a Receiver<Vec<Value>>,
+    /// Replaces what must not be stored.
+    scrubber: Option<&'a Scrubber>,
     reader: Box<dyn Read + Send>,
     path: PathBuf,
     splitter: Splitter,
@@ -113,8 +127,13 @@ struct Feeder<'a> {
     lines: u64,
 }
 
-impl Feeder<'_> {
-    fn open(order: Order, ahead: Ahead<'_>) -> Result<Feeder<'_>> {
+impl<'a> Feeder<'a> {
+    fn open(
+        order: Order,
+        scrubber: Option<&'a Scrubber>,
+        spent: &'a Receiver<Vec<Value>>,
+        ahead: Ahead<'a>,
+    ) -> Result<Feeder<'a>> {
         let Order { origin, known } = order;
         let (reader, path) = match origin {
             Origin::File(path) => {
@@ -125,6 +144,8 @@ impl Feeder<'_> {
         };
         let mut feeder = Feeder {
             ahead,
+            spent,
+            scrubber,
             reader,
             path,
             splitter: Splitter::default(),
@@ -223,6 +244,7 @@ impl Feeder<'_> {
             }
         }
         self.buffer.drain(..split.bytes);
+        self.spent.try_iter().for_each(drop);
         let prepared = self.prepare(split.pieces)?;
         let style = self.splitter.style.unwrap_or_default();
         Ok(prepared.is_empty() || sink.send(Fed::Values(prepared, style)).is_ok())
@@ -236,6 +258,7 @@ impl Feeder<'_> {
             hash: self.hasher.finalize().to_hex().to_string(),
             style: self.splitter.style.unwrap_or_default(),
         };
+        let tail = self.scrubbed(tail);
         Ok(sink.send(Fed::End(Ending { prefix, tail, lines: self.lines })).is_ok())
     }
 
@@ -275,7 +298,7 @@ impl Feeder<'_> {
                 hash: self.hasher.finalize().to_hex().to_string(),
                 style: splitter.style.unwrap_or_default(),
             },
-            tail: whole[values..].to_vec(),
+            tail: self.scrubbed(whole[values..].to_vec()),
             lines: newlines(&whole),
         };
         let prepared = self.prepare(split.pieces)?;
@@ -288,12 +311,19 @@ impl Feeder<'_> {
 
     /// Lifts the long strings of pieces.
     fn prepare(&mut self, pieces: Vec<Piece>) -> Result<Vec<Prepared>> {
-        let prepared = pieces.into_iter().map(|piece| {
+        let prepared = pieces.into_iter().map(|mut piece| {
+            if let Some(scrubber) = self.scrubber {
+                scrub(scrubber, &mut piece);
+            }
             let prepared = prepare(piece)?;
             (self.ahead)(&prepared.blobs);
             Ok(prepared)
         });
         prepared.collect()
+    }
+
+    fn scrubbed(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.scrubber.and_then(|scrubber| scrubber.bytes(&bytes)).unwrap_or(bytes)
     }
 
     /// Reads until the buffer is so long, and says whether the file ended before.
@@ -327,6 +357,20 @@ impl Feeder<'_> {
 
 fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// Replaces in a piece what must not be stored.
+fn scrub(scrubber: &Scrubber, piece: &mut Piece) {
+    scrubber.text(&mut piece.before);
+    // A document is the same values once more, as its dialect wants to see them.
+    for value in piece.document.iter_mut().chain(&mut piece.value) {
+        scrubber.value(value);
+    }
+    if let Some(text) = &mut piece.text
+        && let Some(scrubbed) = scrubber.bytes(text)
+    {
+        *text = scrubbed;
+    }
 }
 
 /// Lifts the long strings of a piece.

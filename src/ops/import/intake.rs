@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::codec::Value;
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
@@ -37,6 +38,9 @@ pub(super) const STRETCH_VALUES: usize = 4096;
 /// How much is committed together.
 pub(super) const COMMIT_BYTES: usize = 3 << 20;
 
+/// How many values are kept to be given back; a stretch has fewer.
+const SPENT_MAX: usize = 1 << 13;
+
 /// How many oddities of a file are told one by one.
 const ODDITIES_TOLD_MAX: usize = 1000;
 
@@ -62,6 +66,10 @@ pub(super) struct Intake<'a> {
     pub(super) time: i64,
     pub(super) objects: Vec<NewObject>,
     pub(super) objects_bytes: usize,
+    /// The values of entries that were encoded.
+    pub(super) spent: Vec<Value>,
+    /// The lines of the objects that are gathered.
+    lines: Vec<(Id, u64)>,
     /// Parents that were not found, by the hashes of their ids.
     pub(super) orphans: BTreeMap<u64, String>,
     /// Parents that were not found in the file so far.
@@ -101,6 +109,8 @@ impl<'a> Intake<'a> {
             time: 0,
             objects: Vec::new(),
             objects_bytes: 0,
+            spent: Vec::new(),
+            lines: Vec::new(),
             orphans: BTreeMap::new(),
             absent: HashSet::new(),
             hangs: BTreeMap::new(),
@@ -309,11 +319,16 @@ impl<'a> Intake<'a> {
             raw: prepared.raw,
         };
         for blob in prepared.blobs {
+            self.lines.push((blob.id(), prepared.line));
             self.objects_bytes += blob.content().len();
             self.objects.push(blob);
         }
         let object = entry.encode()?;
+        if self.spent.len() < SPENT_MAX {
+            self.spent.push(entry.body);
+        }
         let id = object.id();
+        self.lines.push((id, prepared.line));
         self.objects_bytes += object.content().len();
         self.objects.push(object);
         Ok(id)
@@ -365,8 +380,16 @@ impl<'a> Intake<'a> {
         if self.is_dry || objects.is_empty() {
             return Ok(());
         }
-        self.repo.commit(Durability::Relaxed, &mut |_| {
+        let lines = std::mem::take(&mut self.lines);
+        let committed = self.repo.commit(Durability::Relaxed, &mut |_| {
             Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+        });
+        committed.map_err(|error| match error {
+            Error::Removed { id, kind, .. } => {
+                let line = lines.iter().find(|(known, _)| *known == id).map(|(_, line)| *line);
+                Error::Removed { id, kind, line }
+            }
+            error => error,
         })
     }
 

@@ -62,7 +62,7 @@ impl Importer<'_> {
         let large = Large::default();
         let mut intake = Intake::new(self.repo, self.options.dry_run, stem, &large);
         intake.dry_seen = std::mem::take(&mut self.dry_seen);
-        let contents = match folder.read(&mut intake) {
+        let contents = match folder.read(self.options.scrubber.as_deref(), &mut intake) {
             Ok(contents) => contents,
             Err(error) => return self.fail(path, error),
         };

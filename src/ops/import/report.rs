@@ -77,6 +77,8 @@ pub struct ImportOutcome {
     pub tally: Tally,
     /// How much was odd.
     pub odd_count: u64,
+    /// How often each pattern was replaced, by its name.
+    pub redacted: Vec<(String, u64)>,
 }
 
 /// Something odd in a file.

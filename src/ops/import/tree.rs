@@ -1,14 +1,20 @@
 //! The tree of a file: a row for each of its values, in their order.
 //!
-//! Rows are small (about 60 bytes with the map of names), so that a file of millions of lines fits
-//! into memory. A parent's row mostly comes before its children's, and values never hang on each
-//! other in a circle.
+//! Rows are small (about 60 bytes with the table of names), and in pieces that are never moved, so
+//! that a file of millions of lines fits into memory. A parent's row mostly comes before its
+//! children's, and values never hang on each other in a circle.
+
+mod names;
+mod pieces;
 
 use std::collections::HashMap;
 
 use crate::dialect::Voice;
 use crate::id::Id;
 use crate::object::Run;
+
+use names::Names;
+use pieces::Pieces;
 
 /// A value's place among the values of its file.
 pub(super) type Row = u32;
@@ -33,13 +39,13 @@ pub(super) enum Hang {
 }
 
 /// The tree of a file.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Tree {
-    ids: Vec<Id>,
-    parents: Vec<Row>,
-    voices: Vec<Voice>,
+    ids: Pieces<Id>,
+    parents: Pieces<Row>,
+    voices: Pieces<Voice>,
     /// By the hash of its id in the file; the last counts.
-    named: HashMap<u64, Row>,
+    named: Names,
     /// The last value that is part of the tree.
     last: Option<Row>,
 }
@@ -82,13 +88,13 @@ impl Tree {
         let twin = name.and_then(|name| self.named.insert(name, row));
         if let Some(twin) = twin.filter(|twin| self.hang_of(*twin) == hang) {
             // It is told again, and takes the place of what it was.
-            self.voices[twin as usize] = Voice::None;
+            *self.voices.at_mut(twin) = Voice::None;
         }
     }
 
     /// Says where a value hangs.
     pub(super) fn hang_of(&self, row: Row) -> Hang {
-        match self.parents[row as usize] {
+        match *self.parents.at(row) {
             NONE => Hang::Top,
             BESIDE => Hang::Beside,
             parent => Hang::On(parent),
@@ -97,7 +103,7 @@ impl Tree {
 
     /// Hangs a value elsewhere.
     pub(super) fn hang(&mut self, row: Row, parent: Row) {
-        self.parents[row as usize] = parent;
+        *self.parents.at_mut(row) = parent;
     }
 
     /// Finds the last value that has an entry, for each of the entries.
@@ -112,17 +118,17 @@ impl Tree {
 
     /// Gives the entry of a value.
     pub(super) fn id(&self, row: Row) -> Id {
-        self.ids[row as usize]
+        *self.ids.at(row)
     }
 
     /// Finds a value by its id in the file.
     pub(super) fn named(&self, name: u64) -> Option<Row> {
-        self.named.get(&name).copied()
+        self.named.get(name)
     }
 
     /// Gives all names and the rows that have them.
     pub(super) fn names(&self) -> impl Iterator<Item = (u64, Row)> {
-        self.named.iter().map(|(name, row)| (*name, *row))
+        self.named.iter()
     }
 
     /// Gives the last value that is part of the tree.
@@ -139,7 +145,7 @@ impl Tree {
                 next = self.parent(row);
                 Some(row)
             })
-            .any(|row| self.voices[row as usize] != Voice::None)
+            .any(|row| *self.voices.at(row) != Voice::None)
         };
         let mut has_child = vec![false; self.len()];
         for parent in self.parents.iter().filter(|parent| **parent < BESIDE) {
@@ -147,13 +153,13 @@ impl Tree {
         }
         let leaves = (0..self.len() as Row)
             .rev()
-            .filter(|row| !has_child[*row as usize] && self.parents[*row as usize] != BESIDE);
+            .filter(|row| !has_child[*row as usize] && *self.parents.at(*row) != BESIDE);
         let mut tries = self.last.into_iter().chain(leaves.take(LEAVES_TRIED));
         tries.find(|row| speaks(*row)).or(self.last)
     }
 
     fn parent(&self, row: Row) -> Option<Row> {
-        Some(self.parents[row as usize]).filter(|parent| *parent < BESIDE)
+        Some(*self.parents.at(row)).filter(|parent| *parent < BESIDE)
     }
 
     /// Says whether a value is on the way from one to a later one.
@@ -171,11 +177,11 @@ impl Tree {
     /// Makes runs of the values from a row on, up to another.
     pub(super) fn runs(&self, from: usize, to: usize) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
-        for row in from..to {
-            let follows = row > from && self.parents[row] as usize == row - 1;
+        for row in from as Row..to as Row {
+            let follows = row > from as Row && *self.parents.at(row) == row - 1;
             match runs.last_mut() {
-                Some(run) if follows => *run = Run { tip: self.ids[row], count: run.count + 1 },
-                _ => runs.push(Run { tip: self.ids[row], count: 1 }),
+                Some(run) if follows => *run = Run { tip: self.id(row), count: run.count + 1 },
+                _ => runs.push(Run { tip: self.id(row), count: 1 }),
             }
         }
         runs
@@ -205,7 +211,7 @@ impl Tree {
         }
         let mut sides = Vec::new();
         for tip in (0..self.len() as Row).rev() {
-            let is_leaf = !has_child[tip as usize] && self.parents[tip as usize] != BESIDE;
+            let is_leaf = !has_child[tip as usize] && *self.parents.at(tip) != BESIDE;
             if !is_leaf || is_passed[tip as usize] {
                 continue;
             }
@@ -231,12 +237,12 @@ impl Tree {
     }
 
     fn is_silent(&self, row: Row) -> bool {
-        self.voices[row as usize] == Voice::None
+        *self.voices.at(row) == Voice::None
     }
 
     /// Says why a path was left, if who speaks first on both sides tells it.
     fn reason(&self, speaks: Row, on_main: Option<Row>) -> Option<&'static str> {
-        let voice = |row: Row| self.voices[row as usize];
+        let voice = |row: Row| *self.voices.at(row);
         match (voice(speaks), voice(on_main?)) {
             (Voice::Person, Voice::Person) => Some("message_edit"),
             (Voice::Model, Voice::Model) => Some("retry"),

@@ -14,15 +14,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
+use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::group::NewGroup;
 use crate::store::local::lock::Guard;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::mirror::Mirrors;
+use crate::store::local::refused::refuse;
 use crate::store::local::segment::Tail;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::{self, State};
-use crate::store::local::{Inner, rotate};
 use crate::store::{RefMove, Snapshot, Transaction};
 
 /// What a plan makes of a snapshot.
@@ -42,6 +43,19 @@ impl Inner {
     pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
         self.check_writable()?;
         self.check_journal()?;
+        loop {
+            // What a purge has not removed yet must not be taken for something that is there.
+            if self.state().purge.is_some() {
+                self.settled()?;
+            }
+            if let Some(position) = self.try_commit(plan)? {
+                return Ok(position);
+            }
+        }
+    }
+
+    /// Commits a transaction, unless a purge has to be finished first.
+    fn try_commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Option<Position>> {
         // What this handle knows may be behind what others committed: then it is planned again
         // under the lock, whatever came of it here. A disk that failed is not asked twice.
         let mut planned = None;
@@ -57,6 +71,10 @@ impl Inner {
         let guard = lock.acquire(self.options.lock_timeout)?;
         let alone_until = mirrors.kept_until();
         let mut state = self.catch_up(&guard, mirrors)?;
+        if state.purge.is_some() {
+            guard.release(state.manifest.generation)?;
+            return Ok(None);
+        }
         let outrun =
             alone_until != Position::default() && alone_until != state.open_segment().end();
         self.outrun.store(outrun, Ordering::Relaxed);
@@ -99,7 +117,7 @@ impl Inner {
         }
         // Where a mirror or the lock's record could not be written, the lock looks as if its holder
         // had died: the transaction stands, and the next writer writes the mirrors again.
-        Ok(end)
+        Ok(Some(end))
     }
 
     /// Hashes what the journal holds, once per handle: who writes does not build on damage. What
@@ -115,6 +133,10 @@ impl Inner {
     /// Plans, checks, and stores large objects alone. What is left goes into the group.
     fn settle(&self, snapshot: &LocalSnapshot, plan: Plan<'_>) -> Result<Settled> {
         let mut transaction = plan(snapshot)?;
+        let refused = snapshot.state.refused.as_deref();
+        for object in transaction.objects.iter().filter(|_| refused.is_some()) {
+            refuse(refused, &object.id, object.kind)?;
+        }
         let moves = transaction.settle(snapshot)?;
         for object in &transaction.objects {
             if object.content.len() as u64 >= LOOSE_BYTES_MIN {
@@ -186,7 +208,7 @@ impl Inner {
         group: &NewGroup<'_>,
     ) -> Result<Arc<State>> {
         let bytes = group.bytes_max();
-        if !state.open_segment().has_room(bytes) || rotate::is_crowded(state.open_segment()) {
+        if !state.open_segment().has_room(bytes) || self.is_crowded(state.open_segment()) {
             state = self.rotate(&state, bytes)?;
         }
         let segment = state.open_segment();

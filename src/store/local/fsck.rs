@@ -16,12 +16,14 @@ mod cruft;
 mod files;
 mod full;
 mod journal;
+mod lists;
 mod refs;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use containers::is_about;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -193,6 +195,9 @@ struct Check<'a> {
     /// How many findings were too many to keep, and how bad the worst of them was.
     left_off: Option<(u64, Severity)>,
     inventory: Inventory,
+    /// The files of lists of ids that the manifest names, and the ids that a purge removes.
+    lists: Vec<PathBuf>,
+    purged: HashSet<Id>,
     refs: u64,
     files: u64,
     done: u64,
@@ -208,6 +213,8 @@ impl<'a> Check<'a> {
             findings: Vec::new(),
             left_off: None,
             inventory: Inventory::default(),
+            lists: Vec::new(),
+            purged: HashSet::new(),
             refs: 0,
             files: 0,
             done: 0,
@@ -249,6 +256,7 @@ impl<'a> Check<'a> {
             true => self.packs(&manifest),
             false => self.salvage_all(),
         };
+        self.id_lists(&manifest);
         self.loose();
         self.cruft(&manifest);
         self.ref_targets(&truth);

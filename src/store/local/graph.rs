@@ -20,7 +20,7 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 
-pub(crate) use build::GraphBuilder;
+pub(crate) use build::{GraphBuilder, Order};
 
 /// The footer's magic.
 pub(crate) const GRAPH_MAGIC: &Magic = b"SAPWGRPH";
@@ -118,6 +118,11 @@ impl Graph {
     /// Gives the file's path.
     pub(crate) fn path(&self) -> &Path {
         self.paged.path()
+    }
+
+    /// Gives the memory back that the file takes.
+    pub(crate) fn release(&self) {
+        self.paged.release();
     }
 
     /// Checks every page.

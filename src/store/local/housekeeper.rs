@@ -32,6 +32,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Wanted {
     sync: bool,
+    /// There is so much to sync that it should not wait for more.
+    sync_now: bool,
     maintenance: bool,
     stop: bool,
 }
@@ -46,9 +48,15 @@ impl Housekeeper {
         }
     }
 
-    /// Asks for a sync within a second.
-    pub(crate) fn sync_soon(&self) {
-        if !std::mem::replace(&mut self.shared.wanted().sync, true) {
+    /// Asks for a sync within a second; at once, if there is much to sync: who rotates next would
+    /// wait for all of it.
+    pub(crate) fn sync_soon(&self, is_much: bool) {
+        let mut wanted = self.shared.wanted();
+        let is_asked = wanted.sync && (wanted.sync_now || !is_much);
+        wanted.sync = true;
+        wanted.sync_now |= is_much;
+        drop(wanted);
+        if !is_asked {
             self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
         }
     }
@@ -109,9 +117,9 @@ impl Shared {
         while let Some(wanted) = self.next(|wanted| wanted.sync) {
             let (mut wanted, _) = self
                 .changed
-                .wait_timeout_while(wanted, SYNC_DELAY, |wanted| !wanted.stop)
+                .wait_timeout_while(wanted, SYNC_DELAY, |wanted| !wanted.stop && !wanted.sync_now)
                 .unwrap_or_else(PoisonError::into_inner);
-            wanted.sync = false;
+            (wanted.sync, wanted.sync_now) = (false, false);
             drop(wanted);
             // A failed sync closes the handle: the next commit says so.
             let _ = self.inner.sync();

@@ -180,6 +180,11 @@ impl Index {
         Ok(())
     }
 
+    /// Gives the memory back that the file takes.
+    pub(crate) fn release(&self) {
+        self.paged.release();
+    }
+
     /// Checks every page, the fan-out and the order of the ids.
     pub(crate) fn check(&self) -> Result<()> {
         self.paged.check()?;

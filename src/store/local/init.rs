@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::store::local::durable::DurableMark;
 use crate::store::local::layout::Layout;
 use crate::store::local::manifest::Manifest;
-use crate::store::local::segment::Segment;
+use crate::store::local::segment::{Segment, Zeros};
 use crate::store::local::{Options, rotate, state};
 
 /// The content of the file `format`.
@@ -23,7 +23,7 @@ pub(super) fn lay_out(disk: &dyn Disk, layout: &Layout, options: &Options) -> Re
         disk.create_dir(dir).map_err(Error::io("create", dir))?;
     }
     let path = layout.segment(FIRST_SEQUENCE);
-    rotate::allocate(disk, &path, options.segment_bytes_min)?;
+    rotate::allocate(disk, &path, options.segment_bytes_min, Zeros::Written)?;
     Segment::begin(disk, &path, FIRST_SEQUENCE)?;
     for dir in &dirs {
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::disk::ASIDE_SUFFIX;
 use crate::id::Id;
 
+/// How the names of lists of ids begin.
+pub(crate) const REFUSED: &str = "refused-";
+pub(crate) const PURGE: &str = "purge-";
+
 /// Names the files of one store.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -93,6 +97,16 @@ impl Layout {
     /// The mark of what is durable, shared by all processes.
     pub(crate) fn synced(&self) -> PathBuf {
         self.journal_dir().join("synced")
+    }
+
+    /// What may not come back.
+    pub(crate) fn refused(&self, number: u64) -> PathBuf {
+        self.objects_dir().join(format!("{REFUSED}{number:016x}"))
+    }
+
+    /// The loose files that a purge under way removes.
+    pub(crate) fn purge(&self, number: u64) -> PathBuf {
+        self.objects_dir().join(format!("{PURGE}{number:016x}"))
     }
 
     pub(crate) fn refs_dir(&self) -> PathBuf {

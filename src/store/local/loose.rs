@@ -29,6 +29,9 @@ use crate::store::{OBJECT_BYTES_MAX, Stored, Streamed};
 /// Objects of this many bytes of content, and more, are loose files and stay so.
 pub(crate) const LOOSE_BYTES_MIN: u64 = 256 << 10;
 
+/// How the names of files that are being written begin.
+pub(crate) const INCOMING: &str = "incoming";
+
 const ZSTD_LEVEL: i32 = 3;
 
 /// The loose files of one store.
@@ -57,7 +60,8 @@ impl Loose {
         if self.contains(id)? {
             return self.vouch(id);
         }
-        let stored = self.put_stream(kind, &mut &content[..], content.len() as u64)?;
+        let bytes = content.len() as u64;
+        let stored = self.put_stream(kind, &mut &content[..], bytes, &|_| Ok(()))?;
         if stored != *id {
             let why = format!("{id} is not the hash of its content");
             let kind = kind.name();
@@ -66,18 +70,26 @@ impl Loose {
         Ok(())
     }
 
-    /// Stores an object of known length from a stream, durably, and gives its id.
+    /// Stores an object of known length from a stream, durably, and gives its id, if `check` takes
+    /// it.
     ///
     /// A crash leaves nothing under a final name.
-    pub(crate) fn put_stream(&self, kind: Kind, source: &mut dyn Read, bytes: u64) -> Result<Id> {
+    pub(crate) fn put_stream(
+        &self,
+        kind: Kind,
+        source: &mut dyn Read,
+        bytes: u64,
+        check: &dyn Fn(&Id) -> Result<()>,
+    ) -> Result<Id> {
         if bytes > OBJECT_BYTES_MAX {
             let limit = OBJECT_BYTES_MAX;
             return Err(Error::TooLarge { what: "an object", found: bytes, limit });
         }
         let objects_dir = self.layout.objects_dir();
-        let incoming = objects_dir.join("incoming");
+        let incoming = objects_dir.join(INCOMING);
         let aside = disk::aside(&*self.disk, &incoming).map_err(Error::io("name", &incoming))?;
         let stored = self.write_aside(&aside, kind, source, bytes).and_then(|id| {
+            check(&id)?;
             let path = self.layout.loose(&id);
             let dir = path.parent().expect("a loose file stands in a directory");
             self.disk.create_dir(dir).map_err(Error::io("create", dir))?;
@@ -359,7 +371,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loose = loose(dir.path());
         let content = b"a long string ".repeat(1000);
-        let id = loose.put_stream(Kind::Blob, &mut &content[..], content.len() as u64).unwrap();
+        let id = loose
+            .put_stream(Kind::Blob, &mut &content[..], content.len() as u64, &|_| Ok(()))
+            .unwrap();
         let file = disk::read_file(&OsDisk, &loose.layout.loose(&id), 1 << 20).unwrap();
         let raw = zstd::decode_all(&file[..]).unwrap();
         assert_eq!(blake3::hash(&raw).to_string(), id.to_string());
@@ -373,7 +387,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loose = loose(dir.path());
         for claimed in [4, 6] {
-            assert!(loose.put_stream(Kind::Blob, &mut &b"hello"[..], claimed).is_err());
+            let put = loose.put_stream(Kind::Blob, &mut &b"hello"[..], claimed, &|_| Ok(()));
+            assert!(put.is_err());
         }
         assert!(OsDisk.list(&loose.layout.objects_dir()).unwrap().is_empty());
     }
@@ -382,7 +397,7 @@ mod tests {
     fn every_flipped_byte_and_every_cut_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let loose = loose(dir.path());
-        let id = loose.put_stream(Kind::Blob, &mut &b"hello, hello"[..], 12).unwrap();
+        let id = loose.put_stream(Kind::Blob, &mut &b"hello, hello"[..], 12, &|_| Ok(())).unwrap();
         let path = loose.layout.loose(&id);
         let good = disk::read_file(&OsDisk, &path, 1 << 20).unwrap();
         let check = |bad: &[u8]| {

@@ -16,6 +16,8 @@
 //! refs 7 <bytes>
 //! expired 40
 //! log 3 <bytes> <operations>
+//! refused 7 <bytes>
+//! purge 7 <bytes>
 //! end <BLAKE3 of all the lines before>
 //! ```
 
@@ -53,6 +55,10 @@ pub(crate) struct Manifest {
     pub(crate) expired: u64,
     /// The operations before the oldest segment, oldest first.
     pub(crate) logs: Vec<LogRecord>,
+    /// The ids that may not come back.
+    pub(crate) refused: Option<FileRecord>,
+    /// The loose files that no longer count, while they are being removed.
+    pub(crate) purge: Option<FileRecord>,
 }
 
 /// One journal segment.
@@ -103,6 +109,8 @@ impl Manifest {
             refs: None,
             expired: 0,
             logs: Vec::new(),
+            refused: None,
+            purge: None,
         }
     }
 
@@ -180,6 +188,11 @@ impl Manifest {
         for LogRecord { file: FileRecord { number, bytes }, operations } in &self.logs {
             let _ = writeln!(text, "log {number} {bytes} {operations}");
         }
+        for (word, record) in [("refused", &self.refused), ("purge", &self.purge)] {
+            if let Some(FileRecord { number, bytes }) = record {
+                let _ = writeln!(text, "{word} {number} {bytes}");
+            }
+        }
         let end = blake3::hash(text.as_bytes());
         let _ = writeln!(text, "end {end}");
         text
@@ -239,6 +252,8 @@ fn parse_line(manifest: &mut Manifest, words: &[&str]) -> Option<()> {
             file: file_record(number, bytes)?,
             operations: operations.parse().ok()?,
         }),
+        ["refused", number, bytes] => manifest.refused = Some(file_record(number, bytes)?),
+        ["purge", number, bytes] => manifest.purge = Some(file_record(number, bytes)?),
         _ => return None,
     }
     Some(())
@@ -288,6 +303,8 @@ mod tests {
             refs: Some(FileRecord { number: 7, bytes: 99 }),
             expired: 40,
             logs: vec![LogRecord { file: FileRecord { number: 3, bytes: 55 }, operations: 2 }],
+            refused: Some(FileRecord { number: 7, bytes: 120 }),
+            purge: Some(FileRecord { number: 7, bytes: 88 }),
         }
     }
 

@@ -335,6 +335,15 @@ impl Pack {
         Ok(found)
     }
 
+    /// Gives the memory back that its files take: who has read all of it need not hold it.
+    pub(crate) fn release(&self) {
+        self.mapping.release();
+        self.index.release();
+        if let Some(Some(graph)) = self.stored_graph.get() {
+            graph.release();
+        }
+    }
+
     /// Gives the bytes of the pack, which begin as they should.
     fn mapping(&self) -> Result<&Mapping> {
         check_header(&self.mapping, &self.path)?;

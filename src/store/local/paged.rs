@@ -131,6 +131,11 @@ impl Paged {
         Ok(&payload[start..end])
     }
 
+    /// Gives the memory back that the file takes.
+    pub(crate) fn release(&self) {
+        self.mapping.release();
+    }
+
     /// Reads a `u32`.
     pub(crate) fn u32(&self, offset: u64) -> Result<u32> {
         Ok(u32_at(self.bytes(offset, 4)?, 0))

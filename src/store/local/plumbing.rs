@@ -202,7 +202,7 @@ impl Inner {
     }
 
     /// Writes every mirror file again that differs from its ref.
-    fn mirror_all(self: &Arc<Inner>) -> Result<usize> {
+    pub(crate) fn mirror_all(self: &Arc<Inner>) -> Result<usize> {
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;

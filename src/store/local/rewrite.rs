@@ -115,12 +115,13 @@ fn rows_of(pack: &Pack, ids: &HashSet<Id>) -> Result<HashSet<u32>> {
 }
 
 /// Puts a pack in the place of another, among cruft if that was; or nothing.
-fn replace(manifest: &mut Manifest, old: &Id, new: Option<PackInfo>) {
+pub(crate) fn replace(manifest: &mut Manifest, old: &Id, new: Option<PackInfo>) {
     if let Some(at) = manifest.cruft.iter().position(|record| record.pack.id == *old) {
         match new {
             Some(pack) => manifest.cruft[at].pack = pack,
             None => drop(manifest.cruft.remove(at)),
         }
+        return;
     }
     manifest.replace_packs(&HashSet::from([*old]), new.as_slice());
 }

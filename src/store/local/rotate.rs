@@ -14,24 +14,24 @@ use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::group::{CLOSE_BYTES, NewGroup};
 use crate::store::local::manifest::{Manifest, SegmentRecord};
-use crate::store::local::segment::{HEADER_BYTES, Segment};
+use crate::store::local::segment::{HEADER_BYTES, Segment, Zeros};
 use crate::store::local::state::{self, State};
 
-/// A segment with this many objects is closed, so that opening the store stays quick.
-const OBJECTS_MAX: usize = 4096;
+/// A segment with this many objects is closed, so that opening the store stays quick. A long one
+/// may have more.
+const OBJECTS_MAX: u64 = 4096;
+/// Who writes groups of this length writes many of them, and would wait at each rotation: then
+/// segments grow to so many times the usual length.
+const BULK_GROUP_BYTES: u64 = 256 << 10;
+const BULK_LENGTHS: u64 = 4;
 /// The open segment of a store that was tidied is this short: it waits for who writes next, and its
 /// zeros are part of the store's size.
 const RESTING_BYTES: u64 = 8 << 10;
 
-/// Says whether a segment holds as many objects as it should.
-pub(crate) fn is_crowded(segment: &Segment) -> bool {
-    segment.table().objects.len() >= OBJECTS_MAX
-}
-
-/// Makes a zero-filled file under its name, whole or not at all. Its directory is not synced.
-pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<()> {
+/// Makes a file of zeros under its name, whole or not at all. Its directory is not synced.
+pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64, zeros: Zeros) -> Result<()> {
     let aside = disk::aside(disk, path).map_err(Error::io("name", path))?;
-    let allocated = Segment::allocate(disk, &aside, bytes)
+    let allocated = Segment::allocate(disk, &aside, bytes, zeros)
         .and_then(|()| disk.rename(&aside, path).map_err(Error::io("rename", path)));
     if allocated.is_err() {
         // Best effort: the error that counts is the one above.
@@ -41,6 +41,12 @@ pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<()> {
 }
 
 impl Inner {
+    /// Says whether a segment holds as many objects as it should.
+    pub(crate) fn is_crowded(&self, segment: &Segment) -> bool {
+        let lengths = (segment.bytes() / self.options.segment_bytes_max.max(1)).max(1);
+        segment.table().objects.len() as u64 >= OBJECTS_MAX.saturating_mul(lengths)
+    }
+
     /// Closes the open segment and begins the next, with room for a group of `group_bytes`.
     pub(crate) fn rotate(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let segment = state.open_segment();
@@ -98,6 +104,8 @@ impl Inner {
             segments,
             refs: state.refs.clone(),
             logs: state.logs.clone(),
+            refused: state.refused.clone(),
+            purge: state.purge.clone(),
         });
         self.install(Arc::clone(&state));
         drop(loading);
@@ -124,7 +132,11 @@ impl Inner {
         let renamed = disk.len(&spare).is_ok_and(|found| found >= bytes)
             && disk.rename(&spare, &path).is_ok();
         if !renamed {
-            allocate(disk, &path, bytes)?;
+            let zeros = match bytes > self.options.segment_bytes_max {
+                true => Zeros::Said,
+                false => Zeros::Written,
+            };
+            allocate(disk, &path, bytes, zeros)?;
         }
         let segment = Segment::begin(disk, &path, sequence)?;
         let dir = self.layout.journal_dir();
@@ -134,8 +146,10 @@ impl Inner {
 
     /// Gives the length of the segment after this one.
     pub(crate) fn segment_bytes(&self, old: &Segment, group_bytes: u64) -> u64 {
+        let lengths = if group_bytes >= BULK_GROUP_BYTES { BULK_LENGTHS } else { 1 };
+        let longest = self.options.segment_bytes_max.saturating_mul(lengths);
         let usual = old.bytes().saturating_mul(2);
-        let usual = usual.clamp(self.options.segment_bytes_min, self.options.segment_bytes_max);
+        let usual = usual.clamp(self.options.segment_bytes_min, longest);
         usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
     }
 
@@ -146,7 +160,8 @@ impl Inner {
         if !self.spare_due(&state) {
             return Ok(());
         }
-        allocate(&*self.disk, &spare, self.segment_bytes(state.open_segment(), 0))
+        let bytes = self.segment_bytes(state.open_segment(), 0);
+        allocate(&*self.disk, &spare, bytes, Zeros::Written)
     }
 
     pub(crate) fn spare_due(&self, state: &State) -> bool {

@@ -14,7 +14,7 @@ use crate::disk::ASIDE_SUFFIX;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
-use crate::store::local::layout::{Layout, is_aside};
+use crate::store::local::layout::{Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
@@ -36,12 +36,13 @@ impl Inner {
     /// Says whether there is maintenance to do.
     pub(crate) fn maintenance_due(&self) -> bool {
         let state = self.state();
-        state.segments.len() > 1 || self.spare_due(&state)
+        state.segments.len() > 1 || state.purge.is_some() || self.spare_due(&state)
     }
 
     /// Does what is due, unless another process is at it, and says whether it did.
     pub(crate) fn maintain(self: &Arc<Inner>) -> Result<bool> {
         let done = self.alone(|inner| {
+            inner.finish_purge()?;
             inner.prepare_spare()?;
             inner.seal()?;
             inner.merge_packs()?;
@@ -115,15 +116,15 @@ impl Inner {
         let mut writer = self.pack_writer(false)?;
         let mut empty = true;
         for segment in sealed {
-            let mut rows: Vec<_> =
-                segment.table().objects.iter().map(|(id, place)| (*id, *place)).collect();
-            rows.sort_unstable_by_key(|(_, place)| place.offset);
-            for (id, place) in rows {
-                if !held_by_any(&state.packs, &id)? {
-                    writer.add(&id, place.kind, &segment.read(&id, &place)?)?;
-                    empty = false;
+            segment.for_each(&mut |id, place, content| {
+                if held_by_any(&state.packs, id)? {
+                    return Ok(());
                 }
-            }
+                empty = false;
+                // The writer hashes it; what is wrong with it is the segment's fault.
+                let added = writer.add(id, place.kind, content);
+                added.or_else(|error| segment.check(id, place, content).and(Err(error)))
+            })?;
         }
         if empty {
             return Ok(None);
@@ -191,10 +192,12 @@ impl Inner {
             }
             let folded: Result<Vec<bool>> = same.iter().map(|pack| pack.may_be_folded()).collect();
             let mut writer = self.pack_writer(folded?.contains(&true))?;
+            writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
             for pack in &same {
                 for block in 0..pack.blocks() {
                     writer.add_block(pack, block, &mut |_| true)?;
                 }
+                pack.release();
             }
             let merged = self.finish_pack(writer, &state)?;
             let dropped: HashSet<Id> = same.iter().map(|pack| pack.info().id).collect();
@@ -311,6 +314,14 @@ impl Inner {
                 }
             }
         }
+        let dir = layout.objects_dir();
+        for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+            let is_list = [REFUSED, PURGE].iter().any(|begin| entry.name.starts_with(begin));
+            let path = dir.join(&entry.name);
+            if !entry.is_dir && is_list && !named.contains(&path) {
+                unnamed.push(path);
+            }
+        }
         Ok(unnamed)
     }
 }
@@ -324,6 +335,8 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
     named.extend(refs.map(|record| layout.packed_refs(record.number)));
     let logs = manifest.logs.iter();
     named.extend(logs.map(|record| layout.log(record.file.number)));
+    named.extend(manifest.refused.iter().map(|record| layout.refused(record.number)));
+    named.extend(manifest.purge.iter().map(|record| layout.purge(record.number)));
     let cruft = manifest.cruft.iter().map(|record| &record.pack);
     for info in manifest.packs.iter().chain(cruft) {
         named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Invariants:
-//! - The file is zero-filled to its full length before its first group, so that a sync writes data
-//!   and no metadata.
+//! - The file has its full length before its first group. One of usual length is filled with zeros,
+//!   so that a sync writes data and no metadata; a long one, for who writes much at a time, is not.
 //! - Bytes are written once, at the end, by who holds the writer lock. (Writing the same bytes
 //!   again is allowed, see [`Segment::write_again`].)
 //! - The table holds whole groups only, in order: reading on never takes anything back.
@@ -90,6 +90,15 @@ pub(crate) struct Location {
     pub(crate) group_end: u64,
 }
 
+/// How the zeros of a new segment come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zeros {
+    /// They are written.
+    Written,
+    /// The file system is told how many there are.
+    Said,
+}
+
 /// What stands behind the last whole group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
@@ -101,11 +110,18 @@ pub(crate) enum Tail {
     Torn,
 }
 
+/// What is done with each object of a segment.
+pub(crate) type Show<'a> = &'a mut dyn FnMut(&Id, &Location, &[u8]) -> Result<()>;
+
 impl Segment {
-    /// Fills a file with zeros, durably, as a segment to be.
-    pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<()> {
+    /// Makes a file of zeros, durably, as a segment to be.
+    pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64, zeros: Zeros) -> Result<()> {
         let file = disk.open(path, OpenMode::CreateNew).map_err(Error::io("create", path))?;
         let mut offset = 0;
+        if zeros == Zeros::Said {
+            file.set_len(bytes).map_err(Error::io("allocate", path))?;
+            offset = bytes;
+        }
         while offset < bytes {
             let count = (bytes - offset).min(ZEROS.len() as u64);
             file.write_all_at(&ZEROS[..count as usize], offset)
@@ -202,6 +218,14 @@ impl Segment {
 
     fn recent(&self) -> MutexGuard<'_, Window> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists the objects of all groups that were read, in the order in which they were written.
+    pub(crate) fn in_order(&self) -> Vec<(Id, Location)> {
+        let mut rows: Vec<_> =
+            self.table().objects.iter().map(|(id, place)| (*id, *place)).collect();
+        rows.sort_unstable_by_key(|(_, place)| place.offset);
+        rows
     }
 
     /// Gives the place behind the last whole group that was read.
@@ -325,6 +349,11 @@ impl Segment {
 
     /// Hashes the content of every object, and refuses the first that does not match its id.
     pub(crate) fn check_contents(&self) -> Result<()> {
+        self.for_each(&mut |id, location, content| self.check(id, location, content))
+    }
+
+    /// Shows every object in the order in which they were written. The contents are unchecked.
+    pub(crate) fn for_each(&self, show: Show<'_>) -> Result<()> {
         let (mut objects, end) = {
             let table = self.table();
             let objects = table.objects.iter().map(|(id, location)| (*id, *location));
@@ -334,7 +363,7 @@ impl Segment {
         let mut window = Window::wide();
         for (id, location) in objects {
             let content = window.get(self, location.offset, location.bytes as usize, end)?;
-            self.check(&id, &location, content)?;
+            show(&id, &location, content)?;
         }
         Ok(())
     }
@@ -357,7 +386,8 @@ impl Segment {
         Ok(content)
     }
 
-    fn check(&self, id: &Id, location: &Location, content: &[u8]) -> Result<()> {
+    /// Compares an object's content with its id.
+    pub(crate) fn check(&self, id: &Id, location: &Location, content: &[u8]) -> Result<()> {
         if content.len() < location.bytes as usize || Id::of(location.kind, content) != *id {
             let why = format!("object {id} does not match its id");
             return Err(Error::corrupt(&self.path, location.offset, why));

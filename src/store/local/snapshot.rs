@@ -92,6 +92,7 @@ impl LocalSnapshot {
     /// Finds an object as writers see it.
     fn find_live(&self, id: &Id) -> Result<Option<Place<'_>>> {
         match self.find_contained(id)? {
+            None if self.state.is_purged(id)? => Ok(None),
             None => Ok(self.inner.loose.contains(id)?.then_some(Place::Loose)),
             found => Ok(found),
         }
@@ -104,7 +105,9 @@ impl LocalSnapshot {
                 return Ok(Some(Place::Pack(pack, row)));
             }
         }
-        let is_aside = self.state.manifest.moved > 0 && self.inner.loose.find_aside(id)?.is_some();
+        let is_aside = self.state.manifest.moved > 0
+            && !self.state.is_purged(id)?
+            && self.inner.loose.find_aside(id)?.is_some();
         Ok(is_aside.then_some(Place::Aside))
     }
 
@@ -286,7 +289,12 @@ impl Snapshot for LocalSnapshot {
     }
 
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {
-        let mut found = self.inner.loose.with_prefix(prefix)?;
+        let mut found = Vec::new();
+        for id in self.inner.loose.with_prefix(prefix)? {
+            if !self.state.is_purged(&id)? {
+                found.push(id);
+            }
+        }
         for (segment, end) in self.segments() {
             let table = segment.table();
             let seen = table.objects.iter().filter(|(_, location)| location.group_end <= end);
@@ -339,7 +347,10 @@ impl Snapshot for LocalSnapshot {
             }
         }
         for (id, _) in self.inner.loose.list()? {
-            if !in_journal.contains(&id) && !held_by_any(&self.state.packs, &id)? {
+            if !in_journal.contains(&id)
+                && !held_by_any(&self.state.packs, &id)?
+                && !self.state.is_purged(&id)?
+            {
                 outside.push(id);
             }
         }

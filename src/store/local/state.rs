@@ -5,16 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
+use crate::id::Id;
 use crate::store::local::durable::Position;
 use crate::store::local::layout::Layout;
-use crate::store::local::manifest::{Manifest, SegmentRecord};
+use crate::store::local::manifest::{FileRecord, Manifest, SegmentRecord};
 use crate::store::local::oplog::OperationLog;
 use crate::store::local::pack::{Pack, PackInfo};
 use crate::store::local::packed_refs::PackedRefs;
+use crate::store::local::refused::{IdList, PURGE_MAGIC, REFUSED_MAGIC};
 use crate::store::local::segment::{HEADER_BYTES, Segment, Tail};
 use crate::store::{RefName, RefValue};
 
@@ -32,6 +35,10 @@ pub(crate) struct State {
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) refs: Option<Arc<PackedRefs>>,
     pub(crate) logs: Vec<Arc<OperationLog>>,
+    /// What may not come back.
+    pub(crate) refused: Option<Arc<IdList>>,
+    /// The loose files that no longer count.
+    pub(crate) purge: Option<Arc<IdList>>,
 }
 
 /// How files are opened.
@@ -107,7 +114,20 @@ impl State {
             logs.push(Arc::new(OperationLog::open(&**disk, &path, record.file.bytes, first)?));
             first += record.operations;
         }
-        Ok(State { manifest, packs, cruft, segments, refs, logs })
+        let list = |record: &Option<FileRecord>, path: fn(&Layout, u64) -> PathBuf, magic| {
+            let open = |record: &FileRecord| {
+                IdList::open(&**disk, &path(layout, record.number), record.bytes, magic)
+            };
+            Ok(record.as_ref().map(open).transpose()?.map(Arc::new))
+        };
+        let refused = list(&manifest.refused, Layout::refused, REFUSED_MAGIC)?;
+        let purge = list(&manifest.purge, Layout::purge, PURGE_MAGIC)?;
+        Ok(State { manifest, packs, cruft, segments, refs, logs, refused, purge })
+    }
+
+    /// Says whether a loose file no longer counts, though it may still be there.
+    pub(crate) fn is_purged(&self, id: &Id) -> Result<bool> {
+        self.purge.as_ref().map_or(Ok(false), |list| list.contains(id))
     }
 
     /// Gives all packs, cruft last.
@@ -247,6 +267,7 @@ mod tests {
     use super::*;
     use crate::disk::{DirEntry, DiskFile, Mapping, OpenMode, OsDisk};
     use crate::store::local::group::NewGroup;
+    use crate::store::local::segment::Zeros;
 
     /// How many reads are left until the file gets these bytes.
     type Pending = Arc<Mutex<Option<(usize, Vec<u8>)>>>;
@@ -326,7 +347,7 @@ mod tests {
     fn a_writer_that_goes_on_between_two_looks_is_no_damage() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("segment");
-        Segment::allocate(&OsDisk, &path, 4096).unwrap();
+        Segment::allocate(&OsDisk, &path, 4096, Zeros::Written).unwrap();
         let writer = Segment::begin(&OsDisk, &path, 1).unwrap();
         let group = NewGroup { close: false, ..NewGroup::closing() };
         writer.append(&group, 0).unwrap();

@@ -19,6 +19,8 @@ use crate::store::local::state::{self, State};
 
 /// How long to wait for another process's sync before syncing without a turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How much a relaxed commit may leave unsynced before a sync is asked for at once.
+const UNSYNCED_BYTES_MAX: u64 = 2 << 20;
 /// How long to wait for who claimed the turn before asking for it.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(1);
 /// How soon to look again whether another process is done, and how soon after a while.
@@ -81,6 +83,13 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Says whether much of what was written up to a place is not durable yet.
+    pub(crate) fn is_far_behind(&self, written: Position) -> bool {
+        let durable = self.durable_position();
+        let from = if durable.sequence == written.sequence { durable.offset } else { 0 };
+        written.offset.saturating_sub(from) >= UNSYNCED_BYTES_MAX
     }
 
     /// Tells those who wait for the sync of who follows them that this handle will not sync soon.

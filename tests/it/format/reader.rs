@@ -54,6 +54,12 @@ pub(crate) fn read(root: &Path, page: &Page) -> Contents {
                     contents.refs.insert(name.to_owned(), value.to_owned());
                 }
             }
+            ["refused", number, bytes] => {
+                let name = format!("objects/refused-{:016x}", number.parse::<u64>().unwrap());
+                let payload = paged(&root.join(name), page, "SAPWRFSD", bytes.parse().ok());
+                let ids: Vec<&[u8]> = payload.chunks(32).collect();
+                assert!(ids.is_sorted() && ids.iter().all(|id| id.len() == 32));
+            }
             ["log", number, bytes, operations] => {
                 let name = format!("logs/operations-{:016x}", number.parse::<u64>().unwrap());
                 let payload = paged(&root.join(name), page, "SAPWOPER", bytes.parse().ok());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::plot::Plot;
 use super::{COLUMNS, cells, measured};
 use crate::Result;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::measure::Section;
 
 const INTRODUCTION: &str = "\
@@ -19,9 +19,18 @@ to wait, *peak memory* the most that the process had, data to write included. Th
 `benchmarks/peers.json`.
 ";
 
+/// What is said where the machine had more to do than this.
+const WARNING: &str = "
+**Other programs kept the machine busy during this run: more wanted a processor than there are. The
+times say little, what they hold or miss less; sizes, memory and time on the processor stand.**
+";
+
 /// Writes the page.
 pub fn markdown(machine: &Machine, sections: &[Section], plots: &[Plot]) -> Result<String> {
     let mut out = INTRODUCTION.to_owned();
+    if machine::was_busy(machine) {
+        out.push_str(WARNING);
+    }
     out.push_str("\n| | |\n| --- | --- |\n");
     for (name, value) in machine {
         writeln!(out, "| {name} | {value} |")?;

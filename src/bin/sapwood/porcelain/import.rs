@@ -1,8 +1,9 @@
 //! `sapwood import`
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -10,9 +11,11 @@ use clap::ValueEnum;
 use sapwood::codec::Value;
 use sapwood::dialect::Odd;
 use sapwood::ops::{
-    self, Found, ImportChange, ImportNote, ImportOptions, ImportOutcome, Imported, Oddity, Strange,
+    self, Found, ImportChange, ImportNote, ImportOptions, ImportOutcome, Imported, Oddity,
+    REPLACEMENT, Scrubber, Strange,
 };
 
+use crate::confirm::{can_ask, confirm};
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context, Opened};
 use crate::output;
@@ -46,6 +49,7 @@ Examples:
   sapwood import session.jsonl other.jsonl.zst
   sapwood import --dry-run ~/.codex/sessions
   sapwood import --watch ~/.pi/agent/sessions
+  sapwood import --redact-secrets ~/.codex/sessions
   cat session.jsonl | sapwood import -")]
 pub(crate) struct Args {
     /// Files and folders
@@ -67,6 +71,12 @@ pub(crate) struct Args {
     /// Look through the agents' folders without asking
     #[arg(short, long)]
     yes: bool,
+    /// Replace common keys before anything is stored; see 'sapwood redact'
+    #[arg(long)]
+    redact_secrets: bool,
+    /// Replace what the patterns of this file find before anything is stored
+    #[arg(long, value_name = "FILE")]
+    redact_patterns: Option<PathBuf>,
     /// When to be done: when all is on disk, or before
     #[arg(long, value_name = "WHEN", default_value = "full")]
     durability: When,
@@ -96,6 +106,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         dialect: args.dialect.clone(),
         dry_run: args.dry_run,
         keep_going: args.keep_going || args.watch,
+        scrubber: scrubber(&args)?,
     };
     loop {
         let found = ops::find_files(&paths);
@@ -106,6 +117,18 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         }
         context.output.flush()?;
         thread::sleep(WATCH_PAUSE);
+    }
+}
+
+/// Makes what replaces secrets in the files, if that is asked for.
+fn scrubber(args: &Args) -> Result<Option<Arc<Scrubber>>, Failure> {
+    let file = args.redact_patterns.as_deref();
+    if file.is_some_and(|file| file.as_os_str() == "-") {
+        return Err(Failure::Usage("--redact-patterns takes a file".to_owned()));
+    }
+    match super::redact::patterns(file, args.redact_secrets)? {
+        Some(patterns) => Ok(Some(Arc::new(Scrubber::new(patterns, REPLACEMENT)?))),
+        None => Ok(None),
     }
 }
 
@@ -124,7 +147,7 @@ fn homes(yes: bool) -> Result<Vec<PathBuf>, Failure> {
         return Ok(paths);
     }
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    if !io::stdin().is_terminal() {
+    if !can_ask() {
         return Err(Failure::Request {
             message: format!("no PATH is given; found {}", names.join(", ")),
             hint: Some("name them, or say --yes".to_owned()),
@@ -134,15 +157,6 @@ fn homes(yes: bool) -> Result<Vec<PathBuf>, Failure> {
         true => Ok(paths),
         false => Err(Failure::request("nothing was imported")),
     }
-}
-
-/// Asks a question on the terminal; anything but a yes is a no.
-fn confirm(question: &str) -> Result<bool, Failure> {
-    let mut err = io::stderr().lock();
-    write!(err, "{question} [y/N] ").and_then(|()| err.flush()).map_err(Failure::Output)?;
-    let mut line = String::new();
-    io::stdin().read_line(&mut line).map_err(Failure::Input)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 struct Work<'a> {
@@ -271,6 +285,10 @@ impl Work<'_> {
             tally.strings,
             human(tally.bytes_shared),
         ))?;
+        if !outcome.redacted.is_empty() {
+            let found = super::redact::counted(&outcome.redacted);
+            output.item(format_args!("redacted: {found}"))?;
+        }
         seen.tell_odds(output)?;
         if self.args.dry_run || seen.sessions.is_empty() || self.args.watch {
             return Ok(());

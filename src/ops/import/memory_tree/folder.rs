@@ -21,6 +21,7 @@ use crate::ops::exact::entry_text;
 use crate::ops::import::feed;
 use crate::ops::import::intake::{COMMIT_BYTES, Intake};
 use crate::ops::import::report::Strange;
+use crate::ops::redact::Scrubber;
 use crate::repo::read_entry;
 use crate::store::Snapshot;
 use crate::walk;
@@ -111,8 +112,13 @@ impl Folder {
         self.files.iter().map(|(_, file)| file.modified_ms).max().unwrap_or_default()
     }
 
-    /// Reads its files; what is odd, and the blobs, go to the intake.
-    pub(super) fn read(&self, intake: &mut Intake<'_>) -> Result<Contents> {
+    /// Reads its files, with what must not be stored replaced; what is odd, and the blobs, go to
+    /// the intake.
+    pub(super) fn read(
+        &self,
+        scrubber: Option<&Scrubber>,
+        intake: &mut Intake<'_>,
+    ) -> Result<Contents> {
         let mut contents = Contents::default();
         let mut hasher = blake3::Hasher::new();
         let mut pending_bytes = 0;
@@ -120,6 +126,8 @@ impl Folder {
             let bytes = read_whole(file)?;
             let head = format!("{name}\n{}\n", bytes.len());
             hasher.update(head.as_bytes()).update(&bytes);
+            let scrubbed = scrubber.and_then(|scrubber| scrubber.bytes(&bytes));
+            let bytes = scrubbed.unwrap_or(bytes);
             if name == TRANSCRIPT_FILE && contents.take_turns(&bytes, intake)? {
                 continue;
             }

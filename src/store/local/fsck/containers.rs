@@ -173,6 +173,7 @@ impl Check<'_> {
             match entry.name.as_str() {
                 "pack" | "journal" | "cruft" if entry.is_dir => {}
                 name if entry.is_dir && is_fan(name) => self.fan(&loose, name),
+                _ if self.lists.contains(&path) => {}
                 _ => self.stray(&path, entry.is_dir),
             }
         }
@@ -185,6 +186,8 @@ impl Check<'_> {
         for entry in entries {
             let name = format!("{fan}{}", entry.name);
             match name.parse::<Id>() {
+                // What a purge has not removed yet.
+                Ok(id) if self.purged.contains(&id) => {}
                 Ok(id) if !entry.is_dir && id.to_string() == name => self.loose_object(loose, &id),
                 _ => self.stray(&dir.join(&entry.name), entry.is_dir),
             }

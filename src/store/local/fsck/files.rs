@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::DirEntry;
 use crate::error::Error;
+use crate::store::local::layout::{PURGE, REFUSED};
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest, SegmentRecord};
 use crate::store::local::mirror::Mirrors;
 use crate::store::local::seal;
@@ -48,6 +49,8 @@ impl Check<'_> {
             segments: segments.into_iter().map(segment).collect(),
             refs: numbered(self.layout.refs_dir(), "packed-").pop(),
             logs: logs.into_iter().map(log).collect(),
+            refused: numbered(self.layout.objects_dir(), REFUSED).pop(),
+            purge: numbered(self.layout.objects_dir(), PURGE).pop(),
             ..Manifest::new(0)
         }
     }

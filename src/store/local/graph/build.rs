@@ -20,7 +20,9 @@ const DEPTH_MAX: u32 = u32::MAX - 2;
 #[derive(Debug, Default)]
 pub(crate) struct GraphBuilder {
     records: Vec<Record>,
-    parents: Vec<Id>,
+    /// By their numbers, where these were known; else where they are among the others.
+    parents: Vec<u32>,
+    others: Vec<Id>,
     labels: Vec<String>,
     label_numbers: HashMap<String, u16>,
 }
@@ -34,9 +36,31 @@ struct Record {
     parents: u32,
 }
 
+/// Which object stands in which row.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    /// The objects of the rows, by when they were added.
+    pub(crate) numbers: &'a [u32],
+    /// The rows of the objects, if any parent was known by its number.
+    pub(crate) rows: &'a [u32],
+}
+
 impl GraphBuilder {
-    /// Adds an object.
-    pub(crate) fn add(&mut self, kind: Kind, label: &str, time: i64, parents: &[Id]) -> Result<()> {
+    /// Makes room for so many objects.
+    pub(crate) fn reserve(&mut self, objects: usize) {
+        self.records.reserve_exact(objects);
+    }
+
+    /// Adds an object. `number_of` says when a parent was added, if it was and that is known: four
+    /// bytes are kept of it then, not its id.
+    pub(crate) fn add(
+        &mut self,
+        kind: Kind,
+        label: &str,
+        time: i64,
+        parents: &[Id],
+        number_of: &dyn Fn(&Id) -> Option<u32>,
+    ) -> Result<()> {
         let parents_at = self.parents.len();
         let end = parents_at + parents.len();
         if end >= OUTSIDE_BIT as usize {
@@ -46,7 +70,13 @@ impl GraphBuilder {
                 limit: u64::from(OUTSIDE_BIT),
             });
         }
-        self.parents.extend_from_slice(parents);
+        for parent in parents {
+            let word = number_of(parent).unwrap_or_else(|| {
+                self.others.push(*parent);
+                (self.others.len() - 1) as u32 | OUTSIDE_BIT
+            });
+            self.parents.push(word);
+        }
         let label = self.label_number(label);
         self.records.push(Record {
             kind: kind as u8,
@@ -69,17 +99,23 @@ impl GraphBuilder {
         });
     }
 
-    /// Makes the payload. `order` gives the object of each row, by when it was added.
+    /// Makes the payload, and hands it on piece by piece.
     ///
     /// `depth_of` is asked once for each object outside the pack that is somebody's first parent.
     pub(crate) fn build(
         &self,
         pack_id: &Id,
-        order: &[u32],
+        order: &Order<'_>,
         row_of: &mut dyn FnMut(&Id) -> Result<Option<u32>>,
         depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
-    ) -> Result<Vec<u8>> {
-        let mut links = Links::default();
+        out: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Order { numbers: order, rows } = *order;
+        let mut links = Links {
+            first: Vec::with_capacity(order.len()),
+            further: Vec::with_capacity(order.len()),
+            ..Links::default()
+        };
         let mut depths = vec![DEPTH_UNSEEN; order.len()];
         for (depth, record) in depths.iter_mut().zip(order) {
             let record = &self.records[*record as usize];
@@ -87,42 +123,42 @@ impl GraphBuilder {
                 *depth = DEPTH_OPEN;
             }
             let at = record.parents_at as usize;
-            links.add(&self.parents[at..at + record.parents as usize], row_of)?;
+            let words = &self.parents[at..at + record.parents as usize];
+            links.add(words, &mut |links, word| match word & OUTSIDE_BIT {
+                0 => Ok(rows[word as usize]),
+                _ => links.word(&self.others[(word & !OUTSIDE_BIT) as usize], row_of),
+            })?;
         }
         let depths = links.depths(depths, depth_of)?;
-        let labels_bytes: usize = self.labels.iter().map(|label| 1 + label.len()).sum();
-        let mut payload = Vec::with_capacity(
-            HEADER_BYTES as usize
-                + order.len() * ROW_BYTES as usize
-                + links.outside.len() * Id::BYTES
-                + links.overflow.len() * 4
-                + labels_bytes,
-        );
-        payload.extend_from_slice(pack_id.as_bytes());
+        let mut header = Vec::with_capacity(HEADER_BYTES as usize);
+        header.extend_from_slice(pack_id.as_bytes());
         for count in [order.len(), links.outside.len(), links.overflow.len(), self.labels.len()] {
-            payload.extend_from_slice(&(count as u32).to_le_bytes());
+            header.extend_from_slice(&(count as u32).to_le_bytes());
         }
-        payload.resize(HEADER_BYTES as usize, 0);
+        header.resize(HEADER_BYTES as usize, 0);
+        out(&header)?;
         for (row, record) in order.iter().enumerate() {
             let record = &self.records[*record as usize];
-            payload.extend_from_slice(&[record.kind, 0]);
-            payload.extend_from_slice(&record.label.to_le_bytes());
-            payload.extend_from_slice(&depths[row].to_le_bytes());
-            payload.extend_from_slice(&links.first[row].to_le_bytes());
-            payload.extend_from_slice(&links.further[row].to_le_bytes());
-            payload.extend_from_slice(&record.time.to_le_bytes());
+            let mut bytes = [0; ROW_BYTES as usize];
+            bytes[0] = record.kind;
+            bytes[2..4].copy_from_slice(&record.label.to_le_bytes());
+            bytes[4..8].copy_from_slice(&depths[row].to_le_bytes());
+            bytes[8..12].copy_from_slice(&links.first[row].to_le_bytes());
+            bytes[12..16].copy_from_slice(&links.further[row].to_le_bytes());
+            bytes[16..].copy_from_slice(&record.time.to_le_bytes());
+            out(&bytes)?;
         }
         for id in &links.outside {
-            payload.extend_from_slice(id.as_bytes());
+            out(id.as_bytes())?;
         }
         for word in &links.overflow {
-            payload.extend_from_slice(&word.to_le_bytes());
+            out(&word.to_le_bytes())?;
         }
         for label in &self.labels {
-            payload.push(label.len() as u8);
-            payload.extend_from_slice(label.as_bytes());
+            out(&[label.len() as u8])?;
+            out(label.as_bytes())?;
         }
-        Ok(payload)
+        Ok(())
     }
 
     fn label_number(&mut self, label: &str) -> u16 {
@@ -152,15 +188,15 @@ struct Links {
 impl Links {
     fn add(
         &mut self,
-        parents: &[Id],
-        row_of: &mut dyn FnMut(&Id) -> Result<Option<u32>>,
+        parents: &[u32],
+        word_of: &mut dyn FnMut(&mut Links, u32) -> Result<u32>,
     ) -> Result<()> {
         let Some((first, further)) = parents.split_first() else {
             self.first.push(NONE);
             self.further.push(NONE);
             return Ok(());
         };
-        let word = self.word(first, row_of)?;
+        let word = word_of(self, *first)?;
         self.first.push(word);
         if further.is_empty() {
             self.further.push(NONE);
@@ -169,7 +205,7 @@ impl Links {
         self.further.push(self.overflow.len() as u32);
         self.overflow.push(further.len() as u32);
         for parent in further {
-            let word = self.word(parent, row_of)?;
+            let word = word_of(self, *parent)?;
             self.overflow.push(word);
         }
         Ok(())
@@ -196,7 +232,7 @@ impl Links {
         depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
     ) -> Result<Vec<u32>> {
         let mut outside: HashMap<u32, Option<u64>> = HashMap::new();
-        let mut path = Vec::new();
+        let mut path: Vec<u32> = Vec::new();
         for start in 0..depths.len() {
             let mut row = start;
             let base = loop {
@@ -205,7 +241,7 @@ impl Links {
                 }
                 // Seen, and open until the way back: a circle, which hashes rule out, ends here.
                 depths[row] = DEPTH_OPEN;
-                path.push(row);
+                path.push(row as u32);
                 match self.first[row] {
                     NONE => {
                         path.pop();
@@ -234,7 +270,7 @@ impl Links {
                     path.clear();
                     break;
                 }
-                depths[row] = depth as u32;
+                depths[row as usize] = depth as u32;
             }
         }
         Ok(depths)

@@ -316,14 +316,15 @@ fn a_graph_that_runs_in_circles_is_not_believed() {
     let child = entry("message", 2, &[root.id], 1, "child");
     let info = write(dir.path(), &[root.clone(), child.clone()], SMALL_BLOCKS);
     let mut builder = super::super::graph::GraphBuilder::default();
-    builder.add(Kind::Entry, "x", 1, &[child.id]).unwrap();
-    builder.add(Kind::Entry, "x", 2, &[root.id]).unwrap();
+    builder.add(Kind::Entry, "x", 1, &[child.id], &|_| None).unwrap();
+    builder.add(Kind::Entry, "x", 2, &[root.id], &|_| None).unwrap();
     let pack = open(dir.path(), &info).unwrap();
-    let payload =
-        builder.build(&info.id, &[0, 1], &mut |id| pack.find(id), &mut outside_depth).unwrap();
     let path = PackFile::Graph.path(dir.path(), &info.id);
     let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
-    writer.write(&payload).unwrap();
+    let order = super::super::graph::Order { numbers: &[0, 1], rows: &[] };
+    let mut find = |id: &Id| pack.find(id);
+    let mut write_on = |bytes: &[u8]| writer.write(bytes);
+    builder.build(&info.id, &order, &mut find, &mut outside_depth, &mut write_on).unwrap();
     writer.finish(GRAPH_MAGIC, GRAPH_VERSION, &path).unwrap();
     let row = |id| pack.find(id).unwrap().unwrap();
     let path = vec![row(&child.id), row(&root.id)];

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, Graph, GraphBuilder, Parent};
+use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, Graph, GraphBuilder, Order, Parent};
 use super::super::paged::PagedWriter;
 use super::{Pack, PackFile};
 use crate::error::{Error, Result};
@@ -251,7 +251,8 @@ impl Pack {
                 });
                 match outline {
                     Some((kind, said)) => {
-                        builder.add(kind, &said.label, said.time, &said.parents)?;
+                        let unknown = |_: &Id| None;
+                        builder.add(kind, &said.label, said.time, &said.parents, &unknown)?;
                     }
                     None => builder.add_unreadable(),
                 }
@@ -259,7 +260,13 @@ impl Pack {
                 added += 1;
             }
         }
-        builder.build(&self.info.id, &order, &mut |id| self.find(id), depth_of)
+        let order = Order { numbers: &order, rows: &[] };
+        let mut payload = Vec::new();
+        builder.build(&self.info.id, &order, &mut |id| self.find(id), depth_of, &mut |bytes| {
+            payload.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(payload)
     }
 
     pub(super) fn graph_path(&self) -> PathBuf {

@@ -6,11 +6,10 @@
 //!
 //! Not here: choosing the order, and telling anybody that the pack exists.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, GraphBuilder};
+use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, GraphBuilder, Order};
 use super::super::index::{
     BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
 };
@@ -24,6 +23,7 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{self, Id, Kind};
 use crate::object;
+use crate::slots::Slots;
 
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
@@ -65,7 +65,8 @@ pub(crate) struct PackWriter {
     raw_objects: u32,
     frame: Vec<u8>,
     positions: Vec<(Id, Position)>,
-    numbers: HashMap<Id, u32>,
+    /// The numbers of objects by their ids.
+    numbers: Slots,
     graph: GraphBuilder,
     blocks: Vec<BlockPlace>,
     id: blake3::Hasher,
@@ -89,7 +90,7 @@ impl PackWriter {
             raw_objects: 0,
             frame: Vec::new(),
             positions: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: Slots::default(),
             graph: GraphBuilder::default(),
             blocks: Vec::new(),
             id: blake3::Hasher::new(),
@@ -102,6 +103,14 @@ impl PackWriter {
         writer.id.update(&header);
         writer.file.write(&header)?;
         Ok(writer)
+    }
+
+    /// Makes room for so many objects at once, where that is known: lists that grow bit by bit
+    /// take more memory.
+    pub(crate) fn reserve(&mut self, objects: usize) {
+        self.positions.reserve_exact(objects);
+        self.numbers.reserve(self.positions.len() + objects);
+        self.graph.reserve(objects);
     }
 
     /// Gives the number of objects up to now.
@@ -120,7 +129,7 @@ impl PackWriter {
                 limit: PACKED_BYTES_MAX as u64,
             });
         }
-        if self.numbers.contains_key(id) {
+        if self.number(id).is_some() {
             return Ok(());
         }
         let header = id::Header::new(kind, content.len() as u64);
@@ -159,7 +168,7 @@ impl PackWriter {
         let ids = ids.collect::<Result<Vec<Id>>>()?;
         let found = pack.block(block)?;
         if rows.len() < all.len()
-            || ids.iter().any(|id| self.numbers.contains_key(id))
+            || ids.iter().any(|id| self.number(id).is_some())
             || found.header.is_folded && !self.fold
         {
             let raw = pack.load(block)?;
@@ -183,7 +192,7 @@ impl PackWriter {
         self.end_block()?;
         for (row, id) in rows.iter().zip(&ids) {
             let said = pack.outline(*row)?;
-            self.graph.add(said.kind, &said.label, said.time, &said.parents)?;
+            self.chart(said.kind, &said.label, said.time, &said.parents)?;
             let position = pack.index.position(*row)?;
             self.place(id, position.kind, position.offset as usize)?;
         }
@@ -240,11 +249,22 @@ impl PackWriter {
             });
         }
         let said = object::outline(span.kind, content)?;
-        self.graph.add(span.kind, &said.label, said.time, &said.parents)?;
+        self.chart(span.kind, &said.label, said.time, &said.parents)?;
         self.place(id, span.kind, span.start)?;
         self.raw_ids.update(id.as_bytes());
         self.raw_objects += 1;
         Ok(())
+    }
+
+    /// Notes an object's place in the history.
+    fn chart(&mut self, kind: Kind, label: &str, time: i64, parents: &[Id]) -> Result<()> {
+        let (numbers, positions) = (&self.numbers, &self.positions);
+        let number_of = |id: &Id| number_of(numbers, positions, id);
+        self.graph.add(kind, label, time, parents, &number_of)
+    }
+
+    fn number(&self, id: &Id) -> Option<u32> {
+        number_of(&self.numbers, &self.positions, id)
     }
 
     /// Notes where an object will be: in the next block that is put.
@@ -259,7 +279,7 @@ impl PackWriter {
         }
         let position = Position { block: self.blocks.len() as u32, kind, offset: offset as u32 };
         self.positions.push((*id, position));
-        self.numbers.insert(*id, number as u32);
+        self.numbers.push(|number| slot_hash(&self.positions[number as usize].0));
         Ok(())
     }
 
@@ -333,16 +353,25 @@ impl PackWriter {
         for (row, number) in (0..).zip(order) {
             rows[*number as usize] = row;
         }
-        let mut row_of = |id: &Id| {
-            let number = self.numbers.get(id);
-            Ok(number.map(|number| rows[*number as usize]))
-        };
-        let payload = self.graph.build(pack_id, order, &mut row_of, depth_of)?;
+        let mut row_of = |id: &Id| Ok(self.number(id).map(|number| rows[number as usize]));
         let near = PackFile::Graph.path(&self.dir, pack_id);
         let mut writer = PagedWriter::create(Arc::clone(&self.disk), &near)?;
-        writer.write(&payload)?;
+        let order = Order { numbers: order, rows: &rows };
+        self.graph
+            .build(pack_id, &order, &mut row_of, depth_of, &mut |bytes| writer.write(bytes))?;
         writer.seal(GRAPH_MAGIC, GRAPH_VERSION)
     }
+}
+
+/// Finds the number of an object by its id.
+fn number_of(numbers: &Slots, positions: &[(Id, Position)], id: &Id) -> Option<u32> {
+    numbers.find(slot_hash(id), |number| positions[number as usize].0 == *id)
+}
+
+/// Takes a part of an id, which is a hash; its first bytes are those that indexes go by.
+fn slot_hash(id: &Id) -> u64 {
+    let last = id.as_bytes().last_chunk().expect("an id has 32 bytes");
+    u64::from_be_bytes(*last)
 }
 
 impl std::fmt::Debug for PackWriter {

@@ -16,7 +16,7 @@ use crate::store::local::durable::DurableMark;
 use crate::store::local::loose::{LOOSE_BYTES_MIN, Loose};
 use crate::store::local::manifest::{CruftRecord, Manifest, SegmentRecord};
 use crate::store::local::pack::{self, Pack, PackFile, PackInfo, PackOptions, PackWriter};
-use crate::store::local::segment::Segment;
+use crate::store::local::segment::{Segment, Zeros};
 use crate::store::local::{init, rotate, seal, state};
 
 use super::aside::Aside;
@@ -196,7 +196,7 @@ impl<'a> CarryOut<'a> {
         let used = used.chain(named).chain([survey.mark.sequence]);
         let sequence = used.max().unwrap_or(0) + 1;
         let path = layout.segment(sequence);
-        rotate::allocate(&**disk, &path, SEGMENT_BYTES)?;
+        rotate::allocate(&**disk, &path, SEGMENT_BYTES, Zeros::Written)?;
         Segment::begin(&**disk, &path, sequence)?;
         let dir = layout.journal_dir();
         disk.sync_dir(&dir).map_err(Error::io("sync", dir))?;

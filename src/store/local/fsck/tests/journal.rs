@@ -1,6 +1,7 @@
 //! Damage to the journal, and groups in it that no store would have let in.
 
 use super::*;
+use crate::store::local::segment::Zeros;
 use Severity::{Error as Bad, Notice};
 
 /// The damage and what it gives.
@@ -61,7 +62,7 @@ pub(super) const CASES: &[Case] = &[
                 let mut next = last;
                 next.sequence += 1;
                 let path = world.layout.segment(next.sequence);
-                rotate::allocate(&OsDisk, &path, 4096).unwrap();
+                rotate::allocate(&OsDisk, &path, 4096, Zeros::Written).unwrap();
                 Segment::begin(&OsDisk, &path, next.sequence).unwrap();
                 manifest.segments.extend([wrong, next]);
             });

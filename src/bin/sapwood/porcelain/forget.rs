@@ -1,0 +1,134 @@
+//! `sapwood forget`
+
+use sapwood::codec::Value;
+use sapwood::ops::{self, ForgetOutcome, ForgetWhat, removed_sessions};
+use sapwood::repo::find_session;
+
+use crate::confirm::{can_ask, confirm};
+use crate::failure::{Answer, Failure};
+use crate::open::{Context, Opened};
+use crate::output;
+use crate::plumbing::SHORT_DIGITS;
+
+/// Remove a message and all that follows it, or a session, for good
+///
+/// What hangs on the message goes with it on every branch, in every session that
+/// has it, transcripts and memory included; branches end before it then. With
+/// --session the whole session goes, a removed one too; what forks have of it
+/// stays theirs. Asks first, unless --yes. The bytes are removed from every file
+/// of the store, and what was forgotten is refused when it comes back. This can't
+/// be undone. Copies that were made of it (cherry-pick, rebase, summaries) stay.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sapwood forget --dry-run main~3
+  sapwood forget --yes 3f9a02c1
+  sapwood forget --session old-one")]
+pub(crate) struct Args {
+    /// The first message to go
+    #[arg(value_name = "REV", required_unless_present = "session", conflicts_with = "session")]
+    revision: Option<String>,
+    /// The session to go, by id, name, or the begin of its id
+    #[arg(short, long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only say what would go
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Do it without asking
+    #[arg(short, long)]
+    yes: bool,
+}
+
+pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
+    let opened = match args.dry_run {
+        true => context.open()?,
+        false => context.open_for_writing()?,
+    };
+    let what = what(&args, &opened)?;
+    let operation = context.operation(None, &["forget"]);
+    let local = opened.local()?;
+    if !args.dry_run && !args.yes {
+        if !can_ask() {
+            return Err(Failure::Request {
+                message: "this can't be undone, and there is nobody to ask".to_owned(),
+                hint: Some("look with --dry-run, then say --yes".to_owned()),
+            });
+        }
+        let planned = ops::forget(local, &what, true, &operation)?;
+        print(context, &planned, true)?;
+        context.output.flush()?;
+        if !confirm("Forget this for good?")? {
+            return Err(Failure::request("nothing was forgotten"));
+        }
+    }
+    let outcome = ops::forget(local, &what, args.dry_run, &operation)?;
+    match context.output.json {
+        true => print_json(context, &outcome, args.dry_run)?,
+        false => print(context, &outcome, args.dry_run)?,
+    }
+    Ok(Answer::Yes)
+}
+
+fn what(args: &Args, opened: &Opened) -> Result<ForgetWhat, Failure> {
+    let snapshot = opened.repo.snapshot()?;
+    if let Some(revision) = &args.revision {
+        return Ok(ForgetWhat::Entry(opened.repo.resolve_at(&opened.place, revision)?));
+    }
+    let named = args.session.as_deref().unwrap_or_default();
+    match find_session(&*snapshot, named) {
+        Ok(session) => Ok(ForgetWhat::Session(session)),
+        Err(error) => {
+            let removed = removed_sessions(&*snapshot)?;
+            let is_named =
+                |place: &String| place.rsplit_once('/').is_some_and(|(sid, _)| sid == named);
+            match removed.iter().any(is_named) {
+                true => Ok(ForgetWhat::Session(named.to_owned())),
+                false => Err(error.into()),
+            }
+        }
+    }
+}
+
+fn print(context: &mut Context, outcome: &ForgetOutcome, dry_run: bool) -> Result<(), Failure> {
+    let output = &mut context.output;
+    output.item(format_args!(
+        "{} {} messages and other entries, {} memory nodes, {} long strings, {} other objects; \
+         {} rewritten",
+        if dry_run { "would forget" } else { "forgot" },
+        outcome.entries,
+        outcome.nodes,
+        outcome.blobs,
+        outcome.others,
+        outcome.rewritten,
+    ))?;
+    for change in &outcome.refs {
+        let now = match &change.now {
+            Some(id) => format!("ends at {}", id.short(SHORT_DIGITS)),
+            None => "goes".to_owned(),
+        };
+        output.item(format_args!("  {} {now}", change.name))?;
+    }
+    Ok(())
+}
+
+fn print_json(
+    context: &mut Context,
+    outcome: &ForgetOutcome,
+    dry_run: bool,
+) -> Result<(), Failure> {
+    let refs = outcome.refs.iter().map(|change| {
+        let now = change.now.map(|id| id.to_string());
+        output::object([("name", change.name.as_str().into()), ("now", now.into())])
+    });
+    let sessions = outcome.sessions.iter().map(|session| Value::from(session.as_str()));
+    context.output.record([
+        ("dry_run", Value::Bool(dry_run)),
+        ("entries", output::count(outcome.entries)),
+        ("nodes", output::count(outcome.nodes)),
+        ("blobs", output::count(outcome.blobs)),
+        ("others", output::count(outcome.others)),
+        ("rewritten", output::count(outcome.rewritten)),
+        ("sessions", Value::List(sessions.collect())),
+        ("refs", Value::List(refs.collect())),
+    ])
+}

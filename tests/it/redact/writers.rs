@@ -1,0 +1,66 @@
+//! Others write while something is redacted.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sapwood::disk::OsDisk;
+use sapwood::store::local::{LocalStore, Options};
+
+use super::redact_literal;
+use super::search::found_in;
+use crate::support::{append, texts};
+
+const SECRET: &str = "vault-Kx9-7731-pass";
+
+fn say(number: usize) -> String {
+    match number % 5 {
+        1 => format!("message {number} with {SECRET}"),
+        _ => format!("message {number}"),
+    }
+}
+
+#[test]
+fn two_writers_lose_nothing_and_what_they_wrote_before_is_redacted_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".sapwood");
+    let open = |root: &Path| {
+        let disk = std::sync::Arc::new(OsDisk);
+        LocalStore::init(disk, root, Options::default()).map(|(store, _)| store).unwrap()
+    };
+    let store = open(&root);
+    for number in 0..50 {
+        append(&store, "a", &say(number)).unwrap();
+    }
+    let done = AtomicBool::new(false);
+    let written: Vec<usize> = std::thread::scope(|scope| {
+        let writers: Vec<_> = ["a", "b"]
+            .into_iter()
+            .map(|name| {
+                let (root, done) = (&root, &done);
+                scope.spawn(move || {
+                    let store = open(root);
+                    let mut number = if name == "a" { 50 } else { 0 };
+                    while !done.load(Ordering::Relaxed) {
+                        append(&store, name, &say(number)).unwrap();
+                        number += 1;
+                    }
+                    number
+                })
+            })
+            .collect();
+        for _ in 0..6 {
+            redact_literal(&store, SECRET).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        done.store(true, Ordering::Relaxed);
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let outcome = redact_literal(&store, SECRET).unwrap();
+    assert_eq!(outcome.left, Vec::<String>::new());
+    for (name, count) in ["a", "b"].into_iter().zip(written) {
+        let expected: Vec<String> =
+            (0..count).map(|number| say(number).replace(SECRET, "[gone]")).collect();
+        assert_eq!(texts(&store, name).unwrap(), expected, "{name}");
+    }
+    assert_eq!(found_in(&OsDisk, &root, &[SECRET]), Vec::<String>::new());
+}
