@@ -354,12 +354,7 @@ impl Segment {
 
     /// Shows every object in the order in which they were written. The contents are unchecked.
     pub(crate) fn for_each(&self, show: Show<'_>) -> Result<()> {
-        let (mut objects, end) = {
-            let table = self.table();
-            let objects = table.objects.iter().map(|(id, location)| (*id, *location));
-            (objects.collect::<Vec<_>>(), table.end)
-        };
-        objects.sort_unstable_by_key(|(_, location)| location.offset);
+        let (objects, end) = (self.in_order(), self.table().end);
         let mut window = Window::wide();
         for (id, location) in objects {
             let content = window.get(self, location.offset, location.bytes as usize, end)?;
