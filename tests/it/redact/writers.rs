@@ -12,10 +12,11 @@ use crate::support::{append, texts};
 
 const SECRET: &str = "vault-Kx9-7731-pass";
 
-fn say(number: usize) -> String {
+/// Two who say the same would write one object, and what was redacted is refused to the second.
+fn say(name: &str, number: usize) -> String {
     match number % 5 {
-        1 => format!("message {number} with {SECRET}"),
-        _ => format!("message {number}"),
+        1 => format!("message {number} of {name} with {SECRET}"),
+        _ => format!("message {number} of {name}"),
     }
 }
 
@@ -29,7 +30,7 @@ fn two_writers_lose_nothing_and_what_they_wrote_before_is_redacted_too() {
     };
     let store = open(&root);
     for number in 0..50 {
-        append(&store, "a", &say(number)).unwrap();
+        append(&store, "a", &say("a", number)).unwrap();
     }
     let done = AtomicBool::new(false);
     let written: Vec<usize> = std::thread::scope(|scope| {
@@ -41,7 +42,7 @@ fn two_writers_lose_nothing_and_what_they_wrote_before_is_redacted_too() {
                     let store = open(root);
                     let mut number = if name == "a" { 50 } else { 0 };
                     while !done.load(Ordering::Relaxed) {
-                        append(&store, name, &say(number)).unwrap();
+                        append(&store, name, &say(name, number)).unwrap();
                         number += 1;
                     }
                     number
@@ -59,7 +60,7 @@ fn two_writers_lose_nothing_and_what_they_wrote_before_is_redacted_too() {
     assert_eq!(outcome.left, Vec::<String>::new());
     for (name, count) in ["a", "b"].into_iter().zip(written) {
         let expected: Vec<String> =
-            (0..count).map(|number| say(number).replace(SECRET, "[gone]")).collect();
+            (0..count).map(|number| say(name, number).replace(SECRET, "[gone]")).collect();
         assert_eq!(texts(&store, name).unwrap(), expected, "{name}");
     }
     assert_eq!(found_in(&OsDisk, &root, &[SECRET]), Vec::<String>::new());
