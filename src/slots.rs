@@ -1,7 +1,7 @@
 //! A table that finds things in a list by their hashes, and holds their places only.
 //!
-//! It takes six to twelve bytes a thing, where a map would hold the keys a second time: for lists of
-//! millions of ids. The hashes must be good ones: their last bits choose the slot.
+//! It takes six to twelve bytes a thing, where a map would hold the keys a second time: for lists
+//! of millions of ids. The hashes must be good ones: their last bits choose the slot.
 //!
 //! Not here: the list. Who asks says what stands at a place.
 

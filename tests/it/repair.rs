@@ -6,6 +6,7 @@
 mod crash;
 mod enemy;
 mod oracle;
+mod refused;
 mod sessions;
 
 use std::path::{Path, PathBuf};

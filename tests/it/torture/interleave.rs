@@ -1,10 +1,11 @@
 //! Orders of the steps of two or three processes, up to two preemptions.
 //!
-//! Each process is a thread with a handle of its own on one simulated disk. Only one runs at a time:
-//! until it ends or finds a lock taken, unless the schedule makes it stop before one of its calls to
-//! the disk and another go on. The short form tries some of the schedules with one such preemption;
-//! the long form tries all of them, and those with two up to a limit. It is the real code of the
-//! store that runs, with its real locks; `docs/decisions/` says why this and not a model.
+//! Each process is a thread with a handle of its own on one simulated disk. Only one runs at a
+//! time: until it ends or finds a lock taken, unless the schedule makes it stop before one of its
+//! calls to the disk and another go on. The short form tries some of the schedules with one such
+//! preemption; the long form tries all of them, and those with two up to a limit. It is the real
+//! code of the store that runs, with its real locks; `docs/decisions/` says why this and not a
+//! model.
 //!
 //! After each schedule everything that was acknowledged is there, no reachable object is missing,
 //! and the check of the whole store finds nothing. Those who read see the same at any moment.

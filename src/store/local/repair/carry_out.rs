@@ -67,6 +67,7 @@ impl<'a> CarryOut<'a> {
         let before = self.survey.manifest.clone();
         let mut manifest = before.clone().unwrap_or_else(|| Manifest::new(0));
         self.index_packs(&mut manifest)?;
+        self.survey.name_lists(&mut manifest);
         if self.plan.is_full || before.as_ref() != Some(&manifest) {
             self.write_salvaged(&mut manifest)?;
             self.write_records(&mut manifest, generation)?;
@@ -217,6 +218,7 @@ impl<'a> CarryOut<'a> {
         paths.extend(survey.segments.iter().map(|segment| segment.path.clone()));
         paths.extend(survey.snapshot.path.clone());
         paths.extend(survey.logs.iter().map(|log| log.path.clone()));
+        paths.extend(survey.list_files());
         let right = |path: &PathBuf| self.is_right_loose(path);
         paths.into_iter().filter(|path| !named.contains(path) && !right(path)).collect()
     }
