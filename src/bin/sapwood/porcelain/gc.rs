@@ -122,6 +122,9 @@ fn print(context: &mut Context, report: &GcReport, dry_run: bool, prune_ms: i64,
         output.note(format_args!("{waiting} objects wait to be dropped{until}"));
     }
     if dry_run {
+        if report.set_aside.count() + report.dropped == 0 {
+            output.note("Nothing would be set aside or dropped");
+        }
         return;
     }
     output.note(format_args!(
