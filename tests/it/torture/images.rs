@@ -28,9 +28,6 @@ use crate::faults::file;
 use crate::sim::{Moment, Policy, SimDisk};
 use crate::support::{append, open};
 
-/// The workloads that are left to the long form.
-const LONG_ONLY: [&str; 3] = ["gc", "unbundle", "verbs"];
-
 /// Moments of a run, and what a killed process leaves for readers to see at each.
 struct Recording {
     name: String,
@@ -222,8 +219,7 @@ fn torture(rounds: usize, plan: Plan) -> Tally {
     let tally = Tally::default();
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     for round in 0..rounds {
-        let wanted = |workload: &Workload| long() || !LONG_ONLY.contains(&workload.name);
-        for workload in workloads(round).into_iter().filter(wanted) {
+        for workload in workloads(round) {
             let begun = Instant::now();
             let recording = record(&workload);
             let next = AtomicUsize::new(0);
