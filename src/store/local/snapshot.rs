@@ -4,6 +4,7 @@
 //! lock and repairs nothing.
 
 mod ahead;
+mod near;
 mod topology;
 mod walk;
 
