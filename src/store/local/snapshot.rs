@@ -390,6 +390,10 @@ impl Snapshot for LocalSnapshot {
         Ok(refs.into_iter().collect())
     }
 
+    fn session_ids(&self) -> Result<Vec<String>> {
+        self.state.session_ids(self.end)
+    }
+
     fn operations(
         &self,
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
