@@ -9,10 +9,10 @@
 
 use std::sync::Arc;
 
-use super::topology::topology_of;
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
 use crate::id::Id;
+use crate::object;
 use crate::store::local::pack::{Pack, Span};
 use crate::store::{Snapshot, Stored, Visit};
 
@@ -84,7 +84,7 @@ fn steps_max(pack: &Pack) -> usize {
 }
 
 fn first_parent(stored: &Stored) -> Result<Option<Id>> {
-    Ok(topology_of(stored)?.parents.first().copied())
+    object::first_parent(stored.kind, &stored.content)
 }
 
 /// An object in its block, and what lies before it there.
