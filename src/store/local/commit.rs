@@ -122,7 +122,7 @@ impl Inner {
                 self.followed.store(followed, Ordering::Relaxed);
             }
             // Where a mirror or the lock's record could not be written, the lock looks as if its
-            // holder had died: the transaction stands, and the next writer writes the mirrors again.
+            // holder had died: the transaction stands, and the next writer mends the mirrors.
         });
         Ok(Some(end))
     }
