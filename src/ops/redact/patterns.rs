@@ -3,6 +3,7 @@
 //! Every pattern is tried on a text as it stands and with its escapes undone, level by level. One
 //! set of all patterns says quickly that a text has none.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
@@ -19,6 +20,8 @@ const PATTERNS_MAX: usize = 10_000;
 const LEVELS_MAX: usize = 8;
 /// How much memory the automata of all patterns may take.
 const AUTOMATA_BYTES_MAX: usize = 256 << 20;
+/// What names that were made of something found are counted as.
+const BRANCH_NAME: &str = "name made of it";
 
 /// What is looked for.
 #[derive(Clone, Debug)]
@@ -99,6 +102,23 @@ impl Patterns {
             return Err(refused("the file of patterns has none".to_owned()));
         }
         Patterns::of(patterns, literals)
+    }
+
+    /// Looks for names, where they stand alone.
+    pub(super) fn names_of(names: &BTreeSet<String>) -> Result<Patterns> {
+        let edge = |letter: Option<char>| match letter {
+            Some(letter) if letter.is_alphanumeric() => r"\b",
+            _ => "",
+        };
+        let alone = |name: &String| {
+            let (begin, end) = (edge(name.chars().next()), edge(name.chars().next_back()));
+            format!("{begin}{}{end}", regex::escape(name))
+        };
+        // The longer of two that begin alike comes first.
+        let expression = names.iter().rev().map(alone).collect::<Vec<_>>().join("|");
+        let pattern = Pattern::new(BRANCH_NAME.to_owned(), expression);
+        let pattern = pattern.map_err(|_| refused("it is in too many names".to_owned()))?;
+        Patterns::of(vec![pattern], Vec::new())
     }
 
     /// Looks for these too.
