@@ -66,6 +66,8 @@ impl Patterns {
     pub fn parse(text: &[u8]) -> Result<Patterns> {
         let text = std::str::from_utf8(text)
             .map_err(|_| refused("a file of patterns is UTF-8".to_owned()))?;
+        // Some editors begin a file with a mark, which is no part of its first line.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut patterns, mut literals) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.strip_suffix('\r').unwrap_or(line);
@@ -362,6 +364,8 @@ mod tests {
         let expected =
             ["plain text", "42", "a\nbcd", "a bcd", "regex:x", "a\\nbcd", "pl\\u0061in text"];
         assert_eq!(hits, expected);
+        let marked = Patterns::parse("\u{feff}it is mine".as_bytes()).unwrap();
+        assert_eq!(found(&marked, "it is mine"), ["it is mine"]);
         let quoted = Patterns::parse(b"it's mine").unwrap();
         assert_eq!(found(&quoted, r"label 'it'\''s mine' x"), [r"it'\''s mine"]);
         assert_eq!(found(&quoted.and(Patterns::secrets()).unwrap(), "it's mine").len(), 1);
