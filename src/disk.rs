@@ -276,10 +276,10 @@ impl Disk for OsDisk {
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
         let file = File::open(path)?;
-        if file.metadata()?.len() == 0 {
-            return Ok(Mapping::new([]));
+        match file.metadata()?.len() {
+            0 => Ok(Mapping::new([])),
+            bytes => map_immutable(&file, bytes as usize),
         }
-        map_immutable(&file)
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
@@ -328,7 +328,7 @@ impl Disk for OsDisk {
     }
 
     fn network_filesystem(&self, path: &Path) -> Option<String> {
-        let path = fs::canonicalize(path).ok()?;
+        let path = (!network::is_surely_local(path)).then(|| fs::canonicalize(path).ok())??;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         network::network_mount(&mounts, &path)
     }
@@ -391,13 +391,13 @@ fn is_not_found(error: &walkdir::Error) -> bool {
 
 /// Maps a file into memory.
 #[allow(unsafe_code)]
-fn map_immutable(file: &File) -> io::Result<Mapping> {
+fn map_immutable(file: &File, bytes: usize) -> io::Result<Mapping> {
     // SAFETY: a mapping is sound while nobody shortens or rewrites the file under it. Only packs,
     // indexes and snapshots are mapped: they are written aside, synced and renamed before the
     // manifest names them, and from then on no code of ours opens them for writing; removing them
-    // leaves the mapping whole. Whoever maps compares the length with the manifest's first. A
+    // leaves the mapping whole. Whoever maps compares the length with the manifest's next. A
     // stranger who truncates such a file by hand can make a process fault, as with git and SQLite.
-    let map = unsafe { memmap2::Mmap::map(file)? };
+    let map = unsafe { memmap2::MmapOptions::new().len(bytes).map(file)? };
     Ok(Mapping(Bytes::File(map)))
 }
 

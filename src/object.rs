@@ -209,6 +209,16 @@ pub fn outline(kind: Kind, content: &[u8]) -> Result<Outline> {
     Ok(Outline { label, parents, time: time.ok_or_else(|| invalid(kind, "time is missing"))? })
 }
 
+/// Reads the first parent of content that is known to be valid, as [`outline`] does.
+pub(crate) fn first_parent(kind: Kind, content: &[u8]) -> Result<Option<Id>> {
+    let key = match kind {
+        Kind::Entry | Kind::Node => "parents",
+        Kind::Event => "priors",
+        Kind::Blob | Kind::Session => return Ok(None),
+    };
+    cbor::first_link(content, &["type", "time"], key).map_err(|why| invalid(kind, why))
+}
+
 /// Lifts an object's long strings, encodes it, adds it and its blobs to `objects`, gives its id.
 pub fn encode_lifted(mut object: Object, objects: &mut Vec<NewObject>) -> Result<Id> {
     for value in values(&mut object) {

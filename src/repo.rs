@@ -27,6 +27,7 @@ use crate::store::{Durability, RefName, RefValue, Snapshot, Store, Transaction};
 use crate::walk;
 
 pub use place::{Place, find_session, head_branch, named_session};
+pub(crate) use read::as_kind;
 pub use read::{body, read, read_entry, read_event, read_node, read_session, restored};
 pub use resolve::{MESSAGE_LABELS, ResolvedRange, resolve, resolve_range};
 pub use revision::{Base, Range, Revision, Step};

@@ -119,6 +119,16 @@ pub trait Snapshot: Send + Sync {
     /// Lists the refs whose name begins with `prefix`, sorted by name.
     fn references(&self, prefix: &str) -> Result<Vec<(RefName, RefValue)>>;
 
+    /// Lists the ids of all sessions, sorted.
+    fn session_ids(&self) -> Result<Vec<String>> {
+        let refs = self.references("sessions/")?;
+        let named = refs.iter().filter_map(|(name, _)| name.session());
+        let with_meta = named.filter(|(_, rest)| *rest == "meta");
+        let mut ids: Vec<String> = with_meta.map(|(session, _)| session.to_owned()).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
     /// Visits the operations, newest first, until told to stop.
     fn operations(
         &self,

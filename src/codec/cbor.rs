@@ -60,6 +60,26 @@ pub(crate) fn head(
     Ok(pairs)
 }
 
+/// Reads the first link of the list that a map has under `key`, if nothing stands before it but
+/// what is under `before`. What follows is neither read nor checked.
+pub(crate) fn first_link(bytes: &[u8], before: &[&str], key: &str) -> Result<Option<Id>, Fault> {
+    let mut reader = Reader::new(bytes);
+    for _ in 0..reader.map_begin()? {
+        let found = reader.key()?;
+        if found == key.as_bytes() {
+            return match reader.list_begin()? {
+                0 => Ok(None),
+                _ => reader.link().map(Some),
+            };
+        }
+        if !before.iter().any(|key| key.as_bytes() == found) {
+            break;
+        }
+        reader.value()?;
+    }
+    Ok(None)
+}
+
 /// Takes bytes only if they are the next of those expected.
 struct Compare<'a> {
     rest: &'a [u8],

@@ -203,8 +203,8 @@ impl Record<'_> {
 pub(crate) struct Fields<'a> {
     kind: Kind,
     reader: Reader<'a>,
-    /// The key of the next field, if there is one.
-    key: Option<&'a str>,
+    /// The key of the next field, if there is one. That it is text is known when it is one of ours.
+    key: Option<&'a [u8]>,
     /// How many fields follow that one.
     left: u64,
 }
@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
         self.key = None;
         if self.left > 0 {
             self.left -= 1;
-            self.key = Some(self.reader.text().map_err(|why| invalid(self.kind, why))?);
+            self.key = Some(self.reader.key().map_err(|why| invalid(self.kind, why))?);
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl<'a> Fields<'a> {
         key: &str,
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Option<T>> {
-        if self.key != Some(key) {
+        if self.key != Some(key.as_bytes()) {
             return Ok(None);
         }
         let field = read(self)?;
@@ -358,7 +358,7 @@ impl<'a> Fields<'a> {
         let Some(key) = self.key else {
             return Ok(());
         };
-        let key: String = key.chars().take(40).collect();
+        let key: String = String::from_utf8_lossy(key).chars().take(40).collect();
         let why = format!("the field \"{}\" is not in its place", key.escape_debug());
         Err(invalid(self.kind, why))
     }

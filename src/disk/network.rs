@@ -2,6 +2,21 @@
 
 use std::path::Path;
 
+/// Says of most paths, with one call, that they are on a disk of this machine. Where it says no,
+/// the list of mounts is to be asked.
+#[cfg(target_os = "linux")]
+pub(super) fn is_surely_local(path: &Path) -> bool {
+    /// ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, ZFS, F2FS.
+    const LOCAL: [u32; 7] =
+        [0x0000_ef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1, 0xf2f5_2010];
+    rustix::fs::statfs(path).is_ok_and(|found| LOCAL.contains(&(found.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_surely_local(_: &Path) -> bool {
+    false
+}
+
 /// Finds the mount that a path is on and names its type if that is a network file system.
 pub(super) fn network_mount(mounts: &str, path: &Path) -> Option<String> {
     const NETWORK: &[&str] = &[

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::memory::merge;
 use crate::object::{Fact, Node};
-use crate::repo::{Place, read_node, resolve as resolve_revision, restored};
+use crate::repo::{Place, as_kind, read_node, resolve as resolve_revision, restored};
 use crate::session::memory_at;
 use crate::store::Snapshot;
 use crate::walk;
@@ -55,10 +55,17 @@ pub fn sentence(key: Option<&str>, value: &Value) -> String {
 /// Collects the facts that are known at a node, those of the root first.
 pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> {
     let mut reader = Reader { snapshot, nodes: HashMap::new(), newest: HashMap::new() };
+    let path = reader.read(head)?;
+    if path.iter().any(|(_, node)| node.parents.len() > 1) {
+        reader.nodes.extend(path.iter().cloned());
+    }
     let mut facts = Vec::new();
-    for id in reader.read(head)?.into_iter().rev() {
-        for fact in reader.node(id)?.facts.clone() {
-            let node = reader.origin(id, &fact)?;
+    for (id, node) in path.into_iter().rev() {
+        for fact in node.facts {
+            let node = match reader.nodes.is_empty() {
+                true => id,
+                false => reader.origin(id, &fact)?,
+            };
             let mut value = fact.value;
             restored(snapshot, &mut value)?;
             facts.push(Known { value, key: fact.key, node, source: fact.source });
@@ -69,15 +76,12 @@ pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> 
 
 /// Drops the facts that a later one with the same key supersedes.
 pub fn latest(facts: Vec<Known>) -> Vec<Known> {
-    let mut seen = HashSet::new();
-    let newest_first = facts.into_iter().rev();
-    let kept = newest_first.filter(|fact| match &fact.key {
-        Some(key) => seen.insert(key.clone()),
-        None => true,
-    });
-    let mut kept: Vec<Known> = kept.collect();
-    kept.reverse();
-    kept
+    let mut seen: HashSet<&str> = HashSet::with_capacity(facts.len());
+    let newest_first = facts.iter().rev();
+    let is_latest = newest_first.map(|fact| fact.key.as_deref().is_none_or(|key| seen.insert(key)));
+    let is_latest: Vec<bool> = is_latest.collect();
+    let kept = facts.into_iter().zip(is_latest.into_iter().rev());
+    kept.filter_map(|(fact, is_latest)| is_latest.then_some(fact)).collect()
 }
 
 /// Says where the fact with this key comes from; both versions of one that is in conflict.
@@ -141,29 +145,25 @@ fn path(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Id>> {
 /// Reads nodes once.
 struct Reader<'a> {
     snapshot: &'a dyn Snapshot,
+    /// Those that were read, where any of a path is a merge.
     nodes: HashMap<Id, Node>,
     /// By the node that a merge brought in: where its facts come from.
     newest: HashMap<Id, HashMap<Told, Id>>,
 }
 
 impl Reader<'_> {
-    /// Reads the nodes from one back to the root together, and gives their ids, newest first.
-    fn read(&mut self, head: Option<Id>) -> Result<Vec<Id>> {
-        let mut ids = Vec::new();
+    /// Reads the nodes from one back to the root together, newest first.
+    fn read(&self, head: Option<Id>) -> Result<Vec<(Id, Node)>> {
+        let mut path = Vec::new();
         let Some(head) = head else {
-            return Ok(ids);
+            return Ok(path);
         };
-        let nodes = &mut self.nodes;
         self.snapshot.read_path(&head, &mut |id, stored| {
-            if stored.kind != Kind::Node {
-                let (expected, found) = (Kind::Node.name(), stored.kind.name());
-                return Err(Error::WrongKind { id: *id, expected, found });
-            }
-            nodes.insert(*id, Node::decode(&stored.content)?);
-            ids.push(*id);
+            let stored = as_kind(id, stored, Kind::Node)?;
+            path.push((*id, Node::decode(&stored.content)?));
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(ids)
+        Ok(path)
     }
 
     fn node(&mut self, id: Id) -> Result<&Node> {

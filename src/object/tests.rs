@@ -107,6 +107,8 @@ proptest! {
         prop_assert_eq!(&Object::decode(new.kind, &new.content).unwrap(), &object);
         prop_assert_eq!(&NewObject::parse(new.kind, new.content.to_vec()).unwrap(), &new);
         prop_assert_eq!(outline(new.kind, &new.content).unwrap(), outline_of(&object));
+        let parent = first_parent(new.kind, &new.content).unwrap();
+        prop_assert_eq!(parent, outline_of(&object).parents.first().copied());
         prop_assert!(new.content[0] & 0xc0 == 0x80, "no UTF-8 text begins so");
         let mut links = Vec::new();
         object.to_value().links(&mut links);
@@ -127,6 +129,7 @@ proptest! {
         let place = place.index(content.len());
         content[place] = byte;
         let _ = outline(new.kind, &content);
+        let _ = first_parent(new.kind, &content);
         if let Ok(decoded) = Object::decode(new.kind, &content) {
             prop_assert_eq!(decoded.encode().unwrap().content.to_vec(), content);
         }

@@ -12,6 +12,9 @@ use crate::ops::scan::scan;
 use crate::session::{Forest, View};
 use crate::store::Snapshot;
 
+/// Sessions are searched together until they have so many entries: two cores read them.
+const BATCH: usize = 4096;
+
 /// What to search for, and where.
 #[derive(Clone, Debug)]
 pub struct GrepOptions {
@@ -41,22 +44,55 @@ pub fn grep(
     take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut seen: HashSet<Id> = HashSet::new();
-    for session in &options.sessions {
-        let forest = Forest::of(&View::of(snapshot, session)?)?;
-        let fresh: Vec<Id> = match options.sessions.len() {
-            1 => forest.ids().to_vec(),
-            _ => forest.ids().iter().copied().filter(|id| seen.insert(*id)).collect(),
-        };
-        let read = |id: &Id| search(snapshot, options, *id);
-        let ended = scan(&fresh, &read, &mut |_, found| match found {
-            None => Ok(ControlFlow::Continue(())),
-            Some((logged, lines)) => take(Match { session: session.clone(), logged, lines }),
-        })?;
-        if ended.is_break() {
-            break;
+    let is_only = options.sessions.len() == 1;
+    let mut sessions = options.sessions.iter();
+    let mut failure = None;
+    while failure.is_none() && !sessions.as_slice().is_empty() {
+        let (mut fresh, mut owners) = (Vec::new(), Vec::new());
+        for session in sessions.by_ref() {
+            match View::of(snapshot, session).and_then(|view| Forest::of(&view)) {
+                Ok(forest) => {
+                    let ids = forest.ids().iter().copied();
+                    fresh.extend(ids.filter(|id| is_only || seen.insert(*id)));
+                    owners.push((fresh.len(), session));
+                }
+                // What the sessions before it say comes first.
+                Err(error) => failure = Some(error),
+            }
+            if failure.is_some() || fresh.len() >= BATCH {
+                break;
+            }
+        }
+        if search_all(snapshot, options, &fresh, &owners, take)?.is_break() {
+            return Ok(());
         }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
+}
+
+/// Searches the entries of some sessions, each of which has those up to a place.
+fn search_all(
+    snapshot: &dyn Snapshot,
+    options: &GrepOptions,
+    ids: &[Id],
+    owners: &[(usize, &String)],
+    take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    let read = |id: &Id| search(snapshot, options, *id);
+    let (mut place, mut owners) = (0, owners.iter().copied());
+    let mut owner = owners.next();
+    scan(ids, &read, &mut |_, found| {
+        place += 1;
+        while owner.is_some_and(|(end, _)| end < place) {
+            owner = owners.next();
+        }
+        match (found, owner) {
+            (Some((logged, lines)), Some((_, session))) => {
+                take(Match { session: session.clone(), logged, lines })
+            }
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    })
 }
 
 /// Finds the lines of one entry that match.
@@ -108,5 +144,50 @@ mod tests {
         })
         .unwrap();
         assert_eq!(found, [("a".to_owned(), vec![0]), ("a".to_owned(), vec![1])]);
+    }
+
+    #[test]
+    fn matches_come_by_session_and_before_the_error_of_a_later_one() {
+        let repo = Repo::in_memory();
+        let names: Vec<String> = (0..40).map(|number| format!("s{number:02}")).collect();
+        for (number, name) in names.iter().enumerate() {
+            let pin = session::pin(&repo, Some(name), None, 0, "tester").unwrap();
+            let texts = (0..number % 7).map(|line| format!("{name} says {line} and more"));
+            let bodies = texts.map(|text| Value::map([("content", Value::from(text))]));
+            session::append(&repo, &pin, bodies.collect(), Durability::Full, 0).unwrap();
+        }
+        let snapshot = repo.snapshot().unwrap();
+        let search = |sessions: Vec<String>, stop: usize| {
+            let (pattern, filter) = (Regex::new("says").unwrap(), Filter::default());
+            let options = GrepOptions { sessions, pattern, filter };
+            let mut found = Vec::new();
+            let result = grep(&*snapshot, &options, &mut |one| {
+                assert!(one.logged.words.text.starts_with(&one.session));
+                found.push(one.session);
+                Ok(if found.len() == stop {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                })
+            });
+            (found, result)
+        };
+        let said = names.iter().enumerate();
+        let all: Vec<String> =
+            said.flat_map(|(number, name)| vec![name.clone(); number % 7]).collect();
+        let (found, result) = search(names.clone(), usize::MAX);
+        assert_eq!(found, all);
+        result.unwrap();
+        let mut with_one_missing = names.clone();
+        with_one_missing.insert(20, "missing".to_owned());
+        let (found, result) = search(with_one_missing.clone(), usize::MAX);
+        assert_eq!(
+            found,
+            all.iter().filter(|name| **name < names[20]).cloned().collect::<Vec<_>>()
+        );
+        assert!(matches!(result, Err(crate::error::Error::RevisionUnknown { .. })));
+        let (found, result) = search(with_one_missing, 5);
+        assert_eq!(found, all[..5]);
+        result.unwrap();
     }
 }

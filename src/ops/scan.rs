@@ -9,9 +9,9 @@ use crate::id::Id;
 /// How many threads read.
 const READERS: usize = 2;
 /// How many objects a thread reads before it hands them on.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 /// How many chunks a thread may be ahead.
-const AHEAD: usize = 4;
+const AHEAD: usize = 8;
 
 /// Reads each id, and gives what was read to `take` in the order of the ids until told to stop.
 pub(super) fn scan<T: Send>(

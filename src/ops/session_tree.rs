@@ -19,15 +19,7 @@ pub struct SessionNode {
 
 /// Lists the ids of all sessions.
 pub fn session_ids(snapshot: &dyn Snapshot) -> Result<Vec<String>> {
-    let refs = snapshot.references("sessions/")?;
-    let mut ids: Vec<String> = refs
-        .iter()
-        .filter_map(|(name, _)| name.session())
-        .filter(|(_, rest)| *rest == "meta")
-        .map(|(session, _)| session.to_owned())
-        .collect();
-    ids.sort_unstable();
-    Ok(ids)
+    snapshot.session_ids()
 }
 
 /// Reads all sessions and how they hang together, oldest first.

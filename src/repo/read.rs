@@ -60,8 +60,17 @@ fn get(snapshot: &dyn Snapshot, id: &Id) -> Result<Stored> {
 
 fn get_as(snapshot: &dyn Snapshot, id: &Id, kind: Kind) -> Result<Stored> {
     let stored = get(snapshot, id)?;
-    if stored.kind != kind {
-        return Err(Error::WrongKind { id: *id, expected: kind.name(), found: stored.kind.name() });
-    }
+    as_kind(id, &stored, kind)?;
     Ok(stored)
+}
+
+/// Makes sure that an object is of a kind.
+pub(crate) fn as_kind<'s>(id: &Id, stored: &'s Stored, kind: Kind) -> Result<&'s Stored> {
+    match stored.kind == kind {
+        true => Ok(stored),
+        false => {
+            let (expected, found) = (kind.name(), stored.kind.name());
+            Err(Error::WrongKind { id: *id, expected, found })
+        }
+    }
 }

@@ -19,11 +19,13 @@ mod stack;
 mod tests;
 mod tools;
 
+use std::ops::ControlFlow;
+
 use crate::codec::Value;
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::object::Entry;
-use crate::repo::{read_entry, restored};
+use crate::repo::{as_kind, read_entry, restored};
 use crate::session::message::{Block, Call, Message, codex};
 use crate::session::settings::{Search, Settings, Wanted};
 use crate::session::view::View;
@@ -86,11 +88,7 @@ pub struct Dangling {
 /// says which model is in force where the path does not.
 pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result<Context> {
     let mut reader = Reader::new(snapshot);
-    for id in walk::path(snapshot, at) {
-        if !reader.visit(id?)? {
-            break;
-        }
-    }
+    reader.read(at)?;
     let mut context = reader.finish();
     if let Some(session) = session {
         tools::join_strays(snapshot, session, &mut context.messages)?;
@@ -179,27 +177,91 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads the path back from an entry: all together while everything is shown, then entry by
+    /// entry, as few as are needed.
+    fn read(&mut self, at: Id) -> Result<()> {
+        let rest = self.read_shown(at)?;
+        for id in rest.into_iter().flat_map(|rest| walk::path(self.snapshot, rest)) {
+            if !self.visit(id?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the path back from an entry while everything is shown, and gives the first that is
+    /// not, if more is to be known.
+    fn read_shown(&mut self, at: Id) -> Result<Option<Id>> {
+        let snapshot = self.snapshot;
+        let (mut rest, mut end_depth, mut steps) = (None, None, 0);
+        snapshot.read_path(&at, &mut |id, stored| {
+            // How deep the entries lie is looked up once, where it matters.
+            let depth = match (self.asks_depth(), end_depth) {
+                (false, _) => 0,
+                (true, Some(end)) => u64::saturating_sub(end, steps),
+                (true, None) => {
+                    let end = snapshot.depth(&at)?.ok_or(Error::ObjectMissing { id: at })?;
+                    end_depth.insert(end).saturating_sub(steps)
+                }
+            };
+            if !self.is_open() || self.stack.hides(place_at(depth)) {
+                rest = Some(*id);
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut entry = Entry::decode(&as_kind(id, stored, Kind::Entry)?.content)?;
+            restored(snapshot, &mut entry.body)?;
+            self.take(*id, depth, entry)?;
+            steps += 1;
+            Ok(match self.is_over() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+        })?;
+        Ok(rest)
+    }
+
+    /// Says whether older entries are shown.
+    fn is_open(&self) -> bool {
+        self.compaction.as_ref().is_none_or(|cut| cut.kept.is_some())
+    }
+
+    /// Says whether older entries have nothing to say.
+    fn is_over(&self) -> bool {
+        !self.is_open() && self.settings.is_over()
+    }
+
+    /// Says whether it matters how deep an entry lies.
+    fn asks_depth(&self) -> bool {
+        self.compaction.is_some() || self.stack.is_popped()
+    }
+
     /// Reads one entry, and says whether to go on.
     fn visit(&mut self, id: Id) -> Result<bool> {
         let topology = self.snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        let is_open = match &self.compaction {
-            None => true,
-            Some(cut) => cut.kept.is_some(),
-        };
-        if !is_open && self.settings.is_over() {
+        if self.is_over() {
             return Ok(false);
         }
+        let is_open = self.is_open();
         // What was popped is gone, but what it had replaced does not come back.
         let is_cut = matches!(&*topology.label, "compaction" | "stack_pop");
         let is_shown = is_open && (is_cut || !self.stack.hides(place_at(topology.depth)));
         if is_shown || self.settings.asks(&topology.label) {
             let entry = restored_entry(self.snapshot, &id)?;
-            self.settings.learn(&entry);
-            if is_shown && self.is_kept(&id, topology.depth, &entry.body) {
-                self.show(id, entry)?;
+            match is_shown {
+                true => self.take(id, topology.depth, entry)?,
+                false => self.settings.learn(&entry),
             }
         }
         Ok(true)
+    }
+
+    /// Learns from an entry, and shows it if it is kept.
+    fn take(&mut self, id: Id, depth: u64, entry: Entry) -> Result<()> {
+        self.settings.learn(&entry);
+        match self.is_kept(&id, depth, &entry.body) {
+            true => self.show(id, entry),
+            false => Ok(()),
+        }
     }
 
     /// Says whether the compaction keeps this entry, and notes when nothing before it is kept.
@@ -285,7 +347,7 @@ impl<'a> Reader<'a> {
     }
 
     fn kept_at(&self, id: &Id) -> Result<Option<Kept>> {
-        Ok(self.snapshot.topology(id)?.map(|found| Kept::Id(*id, found.depth)))
+        Ok(self.snapshot.depth(id)?.map(|depth| Kept::Id(*id, depth)))
     }
 
     fn finish(mut self) -> Context {

@@ -16,11 +16,15 @@ const MESSAGES: usize = 1200;
 
 /// A store with two branches that took turns, in packs and in the journal.
 fn store_of_two_branches() -> SimDisk {
+    store_of(&["main", "other"])
+}
+
+fn store_of(branches: &[&str]) -> SimDisk {
     let disk = SimDisk::new(1);
     let store = init(&disk).unwrap();
     for number in 0..MESSAGES {
         let words = "words that are said again and again, ".repeat(number % 23);
-        for name in ["main", "other"] {
+        for name in branches {
             append(&store, name, &format!("{name} {number} {words}")).unwrap();
         }
         if number % 450 == 449 {
@@ -47,10 +51,11 @@ fn tip(snapshot: &dyn Snapshot, name: &str) -> Id {
 
 #[test]
 fn a_path_is_read_in_order_and_as_far_as_wanted() {
-    let disk = store_of_two_branches();
-    for name in ["main", "other"] {
-        for limit in [1, 2, 255, 256, 257, 700, MESSAGES - 1, MESSAGES, usize::MAX] {
-            let snapshot = open_read_only(&disk).unwrap().snapshot().unwrap();
+    let (two, one) = (store_of_two_branches(), store_of(&["main"]));
+    for (disk, name) in [(&two, "main"), (&two, "other"), (&one, "main")] {
+        for limit in [1, 2, 15, 16, 17, 30, 255, 256, 257, 700, MESSAGES - 1, MESSAGES, usize::MAX]
+        {
+            let snapshot = open_read_only(disk).unwrap().snapshot().unwrap();
             let tip = tip(&*snapshot, name);
             let (ids, result) = read(&*snapshot, tip, limit);
             result.unwrap();
@@ -87,12 +92,16 @@ fn what_the_visitor_says_ends_a_walk() {
 
 #[test]
 fn each_byte_of_a_pack_flipped_ends_a_walk_with_an_error_or_does_not_matter() {
-    let whole = store_of_two_branches();
-    let snapshot = open_read_only(&whole).unwrap().snapshot().unwrap();
+    flip_bytes(&store_of_two_branches());
+    flip_bytes(&store_of(&["main"]));
+}
+
+fn flip_bytes(whole: &SimDisk) {
+    let snapshot = open_read_only(whole).unwrap().snapshot().unwrap();
     let tip = tip(&*snapshot, "main");
     let (right, _) = read(&*snapshot, tip, usize::MAX);
     let mut found = 0;
-    for (path, bytes) in contents(&whole) {
+    for (path, bytes) in contents(whole) {
         if !path.to_string_lossy().contains("/pack-") {
             continue;
         }

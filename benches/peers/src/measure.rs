@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 
+/// What takes less than this is too short to count its time on the processor.
+const CPU_MEASURABLE: Duration = Duration::from_millis(20);
+
 /// Contestants that did the same work, in the same rounds. The first row is what is compared with.
 #[derive(Debug)]
 pub struct Section {
@@ -50,6 +53,8 @@ pub struct Figure {
 pub struct Row {
     /// Its name.
     pub name: String,
+    /// Whether it stands beside the contest: it does more or less than the others.
+    pub is_beside: bool,
     /// What each round gave.
     pub rounds: Vec<Round>,
 }
@@ -105,17 +110,21 @@ impl Bar {
 impl Section {
     /// Begins a section with contestants that have not run yet.
     pub fn new(title: impl Into<String>, unit: Unit, names: &[&str]) -> Section {
-        let row = |name: &&str| Row { name: (*name).to_owned(), rounds: Vec::new() };
         Section {
             title: title.into(),
             about: String::new(),
             unit,
-            rows: names.iter().map(row).collect(),
+            rows: names.iter().map(|name| Row::new(name, false)).collect(),
             is_contest: false,
             figure: None,
             bars: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Adds a contestant that stands beside the others: the median is taken without it.
+    pub fn beside(&mut self, name: &str) {
+        self.rows.push(Row::new(name, true));
     }
 
     /// Runs every contestant in every round, each round beginning with another one.
@@ -176,13 +185,19 @@ impl Section {
         if !self.is_contest || self.rows.len() < 2 {
             return;
         }
-        let ratios = (1..self.rows.len()).map(|peer| self.ratio(0, peer)).collect();
-        let text = "not slower than the median peer: sapwood / median of the others".to_owned();
+        let peers = (1..self.rows.len()).filter(|row| !self.rows[*row].is_beside);
+        let ratios = peers.map(|peer| self.ratio(0, peer)).collect();
+        let word = if self.unit == Unit::Bytes { "larger" } else { "slower" };
+        let text = format!("not {word} than the median peer: sapwood / median of the others");
         self.bars.push(Bar { text, found: median(ratios), limit: 1.0, goal: None });
     }
 }
 
 impl Row {
+    fn new(name: &str, is_beside: bool) -> Row {
+        Row { name: name.to_owned(), is_beside, rounds: Vec::new() }
+    }
+
     /// Gives the median of the rounds.
     pub fn median(&self) -> f64 {
         median(self.rounds.iter().map(|round| round.middle).collect())
@@ -219,6 +234,12 @@ impl Round {
         Round { middle: at(0.5).unwrap_or(f64::NAN), p99: at(0.99), ..Round::default() }
     }
 
+    /// Makes a round of items that were timed one by one, few of which pay for many: their mean.
+    pub fn of_uneven(times: &[Duration]) -> Round {
+        let all: Duration = times.iter().sum();
+        Round { p99: Round::of(times).p99, ..Round::mean(all, times.len() as f64) }
+    }
+
     /// Makes a round of items that were timed together.
     pub fn mean(time: Duration, items: f64) -> Round {
         Round { middle: time.as_nanos() as f64 / items, ..Round::default() }
@@ -234,6 +255,8 @@ impl Round {
         let begun = thread_cpu_ns();
         let (elapsed, done) = timed(work)?;
         let cpu = begun.zip(thread_cpu_ns()).map(|(begun, ended)| ended - begun);
+        // The system counts in ticks: less than a few of them is no measure.
+        let cpu = cpu.filter(|_| elapsed >= CPU_MEASURABLE);
         if done != items {
             return Err(format!("{done} of {items} items were there").into());
         }
@@ -242,10 +265,8 @@ impl Round {
     }
 
     /// Times the same again and again.
-    pub fn of_many(times: usize, mut work: impl FnMut(usize) -> Result<()>) -> Result<Round> {
-        let found: Result<Vec<Duration>> =
-            (0..times).map(|number| Ok(timed(|| work(number))?.0)).collect();
-        Ok(Round::of(&found?))
+    pub fn of_many(times: usize, work: impl FnMut(usize) -> Result<()>) -> Result<Round> {
+        Ok(Round::of(&timed_each(times, work)?))
     }
 
     /// Writes it as a line, with the memory that this process took.
@@ -262,6 +283,14 @@ impl Round {
         let middle = next()?;
         Some(Round { middle, p99: next(), cpu: next(), peak: next() })
     }
+}
+
+/// Times each of many pieces of work.
+pub fn timed_each(
+    times: usize,
+    mut work: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<Duration>> {
+    (0..times).map(|number| Ok(timed(|| work(number))?.0)).collect()
 }
 
 /// Times one piece of work.
@@ -341,6 +370,9 @@ mod tests {
         section.demand_median_peer();
         assert!(section.bars[0].holds());
         assert_eq!(section.bars[0].found, (0.5 + 0.1) / 2.0);
+        section.rows[2].is_beside = true;
+        section.demand_median_peer();
+        assert_eq!(section.bars[1].found, 0.5);
     }
 
     #[test]
@@ -348,6 +380,9 @@ mod tests {
         let times: Vec<Duration> = (0..=100).rev().map(Duration::from_nanos).collect();
         let round = Round::of(&times);
         assert_eq!((round.middle, round.p99), (50.0, Some(99.0)));
+        let uneven = [1, 1, 1, 97].map(Duration::from_nanos);
+        assert_eq!(Round::of(&uneven).middle, 1.0);
+        assert_eq!(Round::of_uneven(&uneven).middle, 25.0);
     }
 
     #[test]

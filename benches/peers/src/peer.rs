@@ -26,9 +26,10 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use ::sapwood::codec::{Value, json};
+use serde_json::Value;
 
 use crate::Result;
+use crate::peer::sapwood::Care;
 
 /// The key of a message, as the peer has it, and zeros.
 pub type Key = [u8; 32];
@@ -93,7 +94,7 @@ pub trait Peer {
     fn context(&mut self, branch: &str) -> Result<usize> {
         let mut bodies = Vec::new();
         self.walk(branch, &mut |body| {
-            bodies.push(json::parse(body)?);
+            bodies.push(serde_json::from_slice::<Value>(body)?);
             Ok(!body.starts_with(COMPACTION.as_bytes()))
         })?;
         Ok(bodies.len())
@@ -108,8 +109,8 @@ pub trait Peer {
     fn resolve(&mut self, branch: &str) -> Result<usize> {
         let mut facts: HashMap<String, Value> = HashMap::new();
         self.walk(branch, &mut |body| {
-            let fact = json::parse(body)?;
-            let key = fact.get("key").and_then(Value::as_text).unwrap_or_default().to_owned();
+            let fact: Value = serde_json::from_slice(body)?;
+            let key = fact.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
             facts.entry(key).or_insert(fact);
             Ok(true)
         })?;
@@ -174,7 +175,13 @@ pub const KINDS: &[Kind] = &[
         name: "sapwood",
         labels: ["sapwood", "sapwood, relaxed"],
         is_shared: true,
-        open: sapwood::open,
+        open: |dir, mode| sapwood::open(dir, mode, Care::Usual),
+    },
+    Kind {
+        name: "sapwood-aggressive",
+        labels: ["sapwood, gc --aggressive"; 2],
+        is_shared: true,
+        open: |dir, mode| sapwood::open(dir, mode, Care::Aggressive),
     },
     Kind {
         name: "jsonl",
@@ -216,10 +223,10 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// Those that keep messages by number or by a key that grows with time: not `sqlite-id`, which is
-/// only there for what is asked by hash.
+/// sapwood, and those that keep messages by number or by a key that grows with time: not
+/// `sqlite-id`, which is only there for what is asked by hash.
 pub fn usual() -> impl Iterator<Item = &'static Kind> {
-    KINDS.iter().filter(|kind| kind.name != "sqlite-id")
+    KINDS.iter().filter(|kind| !["sqlite-id", "sapwood-aggressive"].contains(&kind.name))
 }
 
 impl Kind {

@@ -57,6 +57,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads the bytes of a string, which may be no UTF-8: whoever compares them need not know.
+    pub(crate) fn key(&mut self) -> Result<&'a [u8], Fault> {
+        match self.head()? {
+            Head { major: 3, argument, .. } => self.take(argument),
+            _ => Err("expected a string"),
+        }
+    }
+
     /// Reads a string: the key of a pair, or a value that must be one.
     pub(crate) fn text(&mut self) -> Result<&'a str, Fault> {
         match self.head()? {

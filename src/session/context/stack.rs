@@ -15,6 +15,11 @@ pub(super) struct Stack {
 }
 
 impl Stack {
+    /// Says whether anything is gone.
+    pub(super) fn is_popped(&self) -> bool {
+        self.popped.is_some()
+    }
+
     /// Says whether an entry is gone.
     pub(super) fn hides(&self, place: u64) -> bool {
         self.popped.is_some_and(|popped| popped <= place)

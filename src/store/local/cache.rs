@@ -7,6 +7,7 @@
 //! Not here: any check of what a block holds. Whoever takes an object out of one hashes it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::id::Id;
@@ -15,7 +16,40 @@ use crate::id::Id;
 pub(crate) const CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
 /// A block's name: its pack and its number in it.
-pub(crate) type BlockKey = (Id, u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockKey {
+    pub(crate) pack: Id,
+    pub(crate) block: u32,
+}
+
+impl Hash for BlockKey {
+    /// A pack's id is a hash already: a word of it will do.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (word, _) = self.pack.as_bytes().split_first_chunk().expect("an id is longer");
+        state.write_u64(u64::from_ne_bytes(*word).wrapping_add(u64::from(self.block)));
+    }
+}
+
+/// Spreads one word over all bits.
+#[derive(Debug, Default)]
+struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte));
+        }
+    }
+}
 
 /// Decompressed blocks, shared by all readers of a store.
 #[derive(Debug)]
@@ -27,7 +61,7 @@ pub(crate) struct BlockCache {
 #[derive(Debug, Default)]
 struct Clock {
     slots: Vec<Slot>,
-    places: HashMap<BlockKey, usize>,
+    places: HashMap<BlockKey, usize, BuildHasherDefault<WordHasher>>,
     bytes: usize,
     hand: usize,
 }
@@ -149,7 +183,7 @@ mod tests {
     use super::*;
 
     fn key(block: u32) -> BlockKey {
-        (Id::from_bytes([1; 32]), block)
+        BlockKey { pack: Id::from_bytes([1; 32]), block }
     }
 
     #[test]

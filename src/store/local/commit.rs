@@ -68,7 +68,8 @@ impl Inner {
         }
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
-        let guard = lock.acquire(self.options.lock_timeout)?;
+        let mut read_on = || self.read_on_meanwhile();
+        let guard = lock.acquire_and_meanwhile(self.options.lock_timeout, &mut read_on)?;
         let alone_until = mirrors.kept_until();
         let mut state = self.catch_up(&guard, mirrors)?;
         if state.purge.is_some() {

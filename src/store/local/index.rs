@@ -224,7 +224,8 @@ impl Index {
         if low > high || high > self.objects {
             return Err(self.paged.corrupt(fanout_at, "its fan-out does not ascend"));
         }
-        let wanted = value(id);
+        let begin = begin_of(id.as_bytes());
+        let wanted = value(begin);
         let (mut low_value, mut high_value) = (0, u64::from(u32::MAX));
         let mut guesses = 0;
         while low < high {
@@ -236,23 +237,33 @@ impl Index {
                 low + (high - low) / 2
             };
             guesses += 1;
-            let found = self.id(middle)?;
-            if found < *id {
+            let found = self.paged.bytes(self.id_at(middle), Id::BYTES)?;
+            let found_begin = begin_of(found);
+            // Ids that differ do so in their first bytes, but for those that somebody chose.
+            let is_before = match found_begin == begin {
+                true => found < id.as_bytes(),
+                false => found_begin < begin,
+            };
+            if is_before {
                 low = middle + 1;
-                low_value = value(&found).clamp(low_value, wanted);
+                low_value = value(found_begin).clamp(low_value, wanted);
             } else {
                 high = middle;
-                high_value = value(&found).clamp(wanted, high_value);
+                high_value = value(found_begin).clamp(wanted, high_value);
             }
         }
         Ok(low)
     }
 }
 
+/// Takes the first bytes of an id as a number.
+fn begin_of(id: &[u8]) -> u64 {
+    u64::from_be_bytes(*id.first_chunk().expect("an id has more bytes"))
+}
+
 /// Takes the four bytes after an id's first as a number: its place among those of its first byte.
-fn value(id: &Id) -> u64 {
-    let [_, a, b, c, d, ..] = *id.as_bytes();
-    u64::from(u32::from_be_bytes([a, b, c, d]))
+fn value(begin: u64) -> u64 {
+    begin >> 24 & u64::from(u32::MAX)
 }
 
 /// Writes the payload of an index: rows in the order of their ids, blocks in the order of the pack.

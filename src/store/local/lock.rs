@@ -72,6 +72,15 @@ impl LockFile {
 
     /// Takes the lock, waiting for others at most `timeout`.
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Guard<'_>> {
+        self.acquire_and_meanwhile(timeout, &mut || {})
+    }
+
+    /// Takes the lock. Where another process has it, something useful is done before sleeping.
+    pub(crate) fn acquire_and_meanwhile(
+        &self,
+        timeout: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<Guard<'_>> {
         if self.seems_free()
             && let Some(guard) = self.try_acquire()?
         {
@@ -86,6 +95,9 @@ impl LockFile {
             let skips = std::mem::take(&mut patient) && !self.seems_free();
             if !skips && let Some(guard) = self.try_acquire()? {
                 return Ok(guard);
+            }
+            if skips {
+                meanwhile();
             }
             let waited = begun.elapsed();
             if waited >= timeout && !skips {

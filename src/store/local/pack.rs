@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::cache::{BlockCache, Cursor};
+use super::cache::{BlockCache, BlockKey, Cursor};
 use super::graph::Graph;
 use super::index::{BlockPlace, Index, Position};
 use super::paged::{Magic, map_whole, u32_at, unsupported};
@@ -207,7 +207,7 @@ impl Pack {
     /// Reads an object, from the block that the cursor used last if it is there.
     pub(crate) fn read_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
         let position = self.index.position(row)?;
-        let key = (self.info.id, position.block);
+        let key = BlockKey { pack: self.info.id, block: position.block };
         let block = cursor.block(key, || self.load(position.block))?;
         Ok(self.span(block, row, &position)?.stored(block))
     }
@@ -219,7 +219,7 @@ impl Pack {
         cache: &BlockCache,
         keep: bool,
     ) -> Result<Arc<Vec<u8>>> {
-        let key = (self.info.id, block);
+        let key = BlockKey { pack: self.info.id, block };
         if let Some(kept) = cache.get(&key) {
             return Ok(kept);
         }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-use memchr::memchr;
+use memchr::{memchr, memmem, memrchr};
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -19,6 +19,10 @@ const MAGIC: &[u8; 8] = b"SAPWREFS";
 const VERSION: u32 = 1;
 /// Longer than any line: two names and what is around them.
 const LINE_BYTES_MAX: u64 = 4096;
+
+/// How the names of the refs of sessions begin, and how those of their metadata end.
+const SESSIONS: &str = "sessions/";
+const META_ENDS: &[u8] = b"/meta\t";
 
 /// All refs as they were at one moment.
 #[derive(Debug)]
@@ -76,6 +80,24 @@ impl PackedRefs {
             at += (name.len() + value.len() + 2) as u64;
         }
         Ok(())
+    }
+
+    /// Lists the sessions that have metadata, without reading the other refs.
+    pub(crate) fn sessions(&self) -> Result<Vec<String>> {
+        let begin = self.lower_bound(SESSIONS)?;
+        let lines = self.file.bytes(begin, (self.file.len() - begin) as usize)?;
+        let mut sessions = Vec::new();
+        for found in memmem::find_iter(lines, META_ENDS) {
+            let start = memrchr(b'\n', &lines[..found]).map_or(0, |newline| newline + 1);
+            let name = std::str::from_utf8(&lines[start..found]);
+            let name = name.map_err(|_| self.damaged(begin + start as u64))?;
+            match name.strip_prefix(SESSIONS) {
+                // A branch or label may end in `/meta`, too.
+                Some(session) if !session.contains('/') => sessions.push(session.to_owned()),
+                _ => {}
+            }
+        }
+        Ok(sessions)
     }
 
     /// Finds the first line whose name is not less than `name`.
@@ -192,6 +214,30 @@ mod tests {
             packed.for_each("sessions/", &mut |name, value| seen.push((name, value))).unwrap();
             assert_eq!(seen, refs);
             packed.for_each("zzz", &mut |_, _| panic!("nothing begins so")).unwrap();
+            assert!(packed.sessions().unwrap().is_empty());
         }
+    }
+
+    #[test]
+    fn sessions_are_those_with_metadata() {
+        let lines = |names: &[&str]| -> Vec<u8> {
+            let id = Id::from_bytes([7; 32]);
+            names.iter().flat_map(|name| format!("{name}\t{id}\n").into_bytes()).collect()
+        };
+        let names = [
+            "HEAD",
+            "meta",
+            "sessions/a-b/meta",
+            "sessions/a/heads/meta",
+            "sessions/a/labels/x/meta",
+            "sessions/a/meta",
+            "sessions/b/tip",
+            "sessions/ü/meta",
+            "x/meta",
+        ];
+        let packed = |names: &[&str]| PackedRefs::from_memory(Path::new("x"), lines(names));
+        assert_eq!(packed(&names).sessions().unwrap(), ["a-b", "a", "ü"]);
+        assert_eq!(packed(&names[4..6]).sessions().unwrap(), ["a"]);
+        assert!(packed(&[]).sessions().unwrap().is_empty());
     }
 }

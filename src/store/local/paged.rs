@@ -46,7 +46,7 @@ pub(crate) struct Paged {
 impl Paged {
     /// Maps a file and checks its length, footer and table.
     ///
-    /// The length is compared with what is expected before anything is mapped.
+    /// The length is compared with what is expected before a byte is looked at.
     pub(crate) fn open(
         disk: &dyn Disk,
         path: &Path,
@@ -172,18 +172,15 @@ pub(crate) fn map_whole(
     path: &Path,
     expected_bytes: Option<u64>,
 ) -> Result<Mapping> {
-    let check = |found: u64| match expected_bytes {
-        Some(expected) if expected != found => Err(Error::corrupt(
-            path,
-            None,
-            format!("it is {found} bytes long, expected {expected}"),
-        )),
-        _ => Ok(()),
-    };
-    check(disk.len(path).map_err(Error::io("read", path))?)?;
-    let mapping = disk.map(path).map_err(Error::io("map", path))?;
-    check(mapping.len() as u64)?;
-    Ok(mapping)
+    let mapping = disk.map(path).map_err(Error::io("read", path))?;
+    let found = mapping.len() as u64;
+    match expected_bytes {
+        Some(expected) if expected != found => {
+            let why = format!("it is {found} bytes long, expected {expected}");
+            Err(Error::corrupt(path, None, why))
+        }
+        _ => Ok(mapping),
+    }
 }
 
 /// Reports a file of another version, or with flags that mean something we do not know.

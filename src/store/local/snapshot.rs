@@ -4,6 +4,7 @@
 //! lock and repairs nothing.
 
 mod ahead;
+mod near;
 mod topology;
 mod walk;
 
@@ -387,6 +388,10 @@ impl Snapshot for LocalSnapshot {
     fn references(&self, prefix: &str) -> Result<Vec<(RefName, RefValue)>> {
         let refs = self.state.references(self.state.segments.len(), self.end, prefix)?;
         Ok(refs.into_iter().collect())
+    }
+
+    fn session_ids(&self) -> Result<Vec<String>> {
+        self.state.session_ids(self.end)
     }
 
     fn operations(

@@ -166,6 +166,26 @@ impl State {
         Ok(tail == Tail::Clean && durable.contains(&marked_in(segment, mark)))
     }
 
+    /// Lists the ids of all sessions, the last segment seen up to `end`.
+    pub(crate) fn session_ids(&self, end: u64) -> Result<Vec<String>> {
+        let mut ids = self.refs.as_ref().map_or(Ok(Vec::new()), |refs| refs.sessions())?;
+        let mut changed = BTreeMap::new();
+        for (place, segment) in self.segments.iter().enumerate() {
+            let end = if place + 1 == self.segments.len() { end } else { u64::MAX };
+            for (name, versions) in &segment.table().refs {
+                if let Some((session, "meta")) = name.session()
+                    && let Some((_, value)) = versions.iter().rev().find(|(at, _)| *at <= end)
+                {
+                    changed.insert(session.to_owned(), value.is_some());
+                }
+            }
+        }
+        ids.retain(|id| !changed.contains_key(id));
+        ids.extend(changed.into_iter().filter(|(_, is_there)| *is_there).map(|(id, _)| id));
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
     /// Gives all refs as the first `segments` segments leave them, the last one up to `end`.
     pub(crate) fn references(
         &self,

@@ -159,6 +159,17 @@ impl Inner {
         if all { state } else { self.refresh_from(mark).unwrap_or(state) }
     }
 
+    /// Reads what others have written while one of them writes: there is less to read under the
+    /// lock then. What cannot be read now is met there.
+    pub(crate) fn read_on_meanwhile(&self) {
+        let state = self.state();
+        let segment = state.open_segment();
+        if segment.is_vouched() {
+            let mark = self.look_at_mark();
+            let _ = segment.read_on(state::marked_in(segment, mark), u64::MAX);
+        }
+    }
+
     /// Gives what this handle knows to be durable.
     pub(crate) fn durable_position(&self) -> Position {
         *self.durable.lock().unwrap_or_else(PoisonError::into_inner)

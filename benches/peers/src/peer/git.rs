@@ -14,6 +14,8 @@ use crate::peer::{Key, Mode, Peer, Visit, key_of, lines_of};
 
 /// What the file in each commit is called.
 const FILE: &str = "m";
+/// Whether libgit2 syncs objects.
+const SYNC: &str = "core.fsyncObjectFiles";
 /// How long an id is.
 const ID_BYTES: usize = 20;
 
@@ -31,7 +33,7 @@ pub fn open(dir: &Path, mode: Mode) -> Result<Box<dyn Peer>> {
         Ok(repository) => repository,
         Err(_) => Repository::init_bare(dir)?,
     };
-    repository.config()?.set_bool("core.fsyncObjectFiles", mode == Mode::Durable)?;
+    repository.config()?.set_bool(SYNC, mode == Mode::Durable)?;
     Ok(Box::new(Git { repository, ends: HashMap::new() }))
 }
 
@@ -54,10 +56,14 @@ impl Git {
         Ok(tree.get_name(FILE).ok_or("a commit has no message")?.id())
     }
 
-    fn command(&self) -> Command {
+    /// Begins a command of git's own, which has another name for what is to be synced.
+    fn command(&self) -> Result<Command> {
+        let mut config = self.repository.config()?;
+        let sync = if config.get_bool(SYNC).unwrap_or(false) { "default" } else { "none" };
+        let _ = config.remove(SYNC);
         let mut command = Command::new("git");
-        command.arg("-C").arg(self.repository.path());
-        command
+        command.arg("-C").arg(self.repository.path()).args(["-c", &format!("core.fsync={sync}")]);
+        Ok(command)
     }
 
     /// Runs `git fast-import` on what is written.
@@ -66,7 +72,7 @@ impl Git {
         write: impl FnOnce(&Git, &mut dyn Write) -> Result<()>,
     ) -> Result<()> {
         let mut import = self
-            .command()
+            .command()?
             .args(["fast-import", "--quiet", "--force"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -173,7 +179,7 @@ impl Peer for Git {
     }
 
     fn maintain(&mut self) -> Result<()> {
-        let mut gc = self.command().args(["gc", "--quiet", "--prune=now"]).spawn()?;
+        let mut gc = self.command()?.args(["gc", "--quiet", "--prune=now"]).spawn()?;
         while gc.try_wait()?.is_none() {
             note_peak_of(gc.id());
             std::thread::sleep(Duration::from_millis(5));

@@ -28,20 +28,30 @@ struct Sapwood {
     store: Arc<LocalStore>,
     repo: Repo,
     durability: Durability,
+    care: Care,
     pins: HashMap<String, Pin>,
     /// What is read, until something is written.
     snapshot: Option<Arc<dyn Snapshot>>,
 }
 
+/// How much is done to make a store small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Care {
+    /// `gc`.
+    Usual,
+    /// `gc --aggressive`.
+    Aggressive,
+}
+
 /// Opens a store.
-pub fn open(dir: &Path, mode: Mode) -> Result<Box<dyn Peer>> {
+pub fn open(dir: &Path, mode: Mode, care: Care) -> Result<Box<dyn Peer>> {
     let store = open_store(dir, Options::default())?;
     let durability = match mode {
         Mode::Durable => Durability::Full,
         Mode::Relaxed => Durability::Relaxed,
     };
     let repo = Repo::on(store.clone());
-    Ok(Box::new(Sapwood { store, repo, durability, pins: HashMap::new(), snapshot: None }))
+    Ok(Box::new(Sapwood { store, repo, durability, care, pins: HashMap::new(), snapshot: None }))
 }
 
 /// Opens a store, made where there is none.
@@ -168,7 +178,11 @@ impl Peer for Sapwood {
     fn maintain(&mut self) -> Result<()> {
         self.snapshot = None;
         let now_ms = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as i64);
-        let options = GcOptions { prune_ms: now_ms, aggressive: true, ..GcOptions::at(now_ms) };
+        let options = GcOptions {
+            prune_ms: now_ms,
+            aggressive: self.care == Care::Aggressive,
+            ..GcOptions::at(now_ms)
+        };
         self.store.gc(&options)?;
         Ok(())
     }

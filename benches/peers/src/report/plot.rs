@@ -169,6 +169,7 @@ fn ratios(title: &str, sections: &[&Section]) -> String {
         .iter()
         .map(|section| {
             let others = 1..section.rows.len();
+            let others = others.filter(|row| !section.rows[*row].is_beside);
             let ratios: Vec<f64> = others.map(|row| section.ratio(row, 0)).collect();
             let best = ratios.iter().copied().fold(f64::INFINITY, f64::min);
             (section.title.as_str(), median(ratios), best)

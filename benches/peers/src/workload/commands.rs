@@ -82,19 +82,25 @@ fn moving(options: &Options, store: &Path, depth: usize) -> Result<Section> {
     let mut number = 0;
     section.interleave(options.rounds, &mut |contestant, _| {
         let session = if contestant % 2 == 0 { BRANCH } else { "short" };
-        repeat(times, || {
+        let back = ["switch", "-s", session, "main"];
+        let mut next = || {
             number += 1;
-            let name = format!("b{number}");
             match contestant / 2 {
-                0 => {
-                    let elapsed = call(options, store, &["switch", "-s", session, OTHER])?;
-                    call(options, store, &["switch", "-s", session, "main"])?;
-                    Ok(elapsed)
-                }
-                1 => call(options, store, &["branch", "-s", session, &name]),
-                _ => call(options, store, &["fork", "-s", session, "--no-use"]),
+                0 => ["switch", "-s", session, OTHER].map(str::to_owned),
+                1 => ["branch", "-s", session, &format!("b{number}")].map(str::to_owned),
+                _ => ["fork", "-s", session, "--no-use"].map(str::to_owned),
             }
-        })
+        };
+        let round = repeat(times, || {
+            let elapsed = call(options, store, &next().each_ref().map(String::as_str))?;
+            call(options, store, &back)?;
+            Ok(elapsed)
+        })?;
+        let arguments = next();
+        let mut last = command(options, store, &arguments.each_ref().map(String::as_str));
+        let peak = peak_of(&mut last)?;
+        call(options, store, &back)?;
+        Ok(Round { peak, ..round })
     })?;
     for (place, verb) in verbs.into_iter().enumerate() {
         section.bars.push(Bar {

@@ -68,13 +68,18 @@ pub fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn folder(options: &Options, dir: &Path, what: &str) -> Result<Vec<Section>> {
-    let kinds: Vec<&Kind> = peer::usual().collect();
+    let mut kinds: Vec<&Kind> = peer::usual().collect();
     let source = bytes_of(dir)? as f64;
     let mode = Mode::Relaxed;
     let mut import = contest(format!("Bulk import of {what}"), Unit::Time("MB"), &kinds, mode);
     let mut before = contest(format!("Size of {what} as imported"), Unit::Bytes, &kinds, mode);
     let mut care = contest(format!("Maintenance of {what}"), Unit::Time("run"), &kinds, mode);
     let mut after = contest(format!("Size of {what} after it"), Unit::Bytes, &kinds, mode);
+    let aggressive = Kind::named("sapwood-aggressive")?;
+    for section in [&mut import, &mut before, &mut care, &mut after] {
+        section.beside(aggressive.label(mode));
+    }
+    kinds.push(aggressive);
     let folder = dir.to_string_lossy().into_owned();
     import.interleave(options.rounds, &mut |contestant, _| {
         let kind = kinds[contestant];
@@ -97,8 +102,7 @@ fn folder(options: &Options, dir: &Path, what: &str) -> Result<Vec<Section>> {
         source / MB
     );
     before.about = "All files of the store.".to_owned();
-    care.about = "`gc --aggressive`, VACUUM, compactions, `git gc`; of JSONL files there is none."
-        .to_owned();
+    care.about = "`gc`, VACUUM, compactions, `git gc`; of JSONL files there is none.".to_owned();
     after.about = before.about.clone();
     judge(&mut import, &mut care, &mut after);
     Ok(vec![import, before, care, after])

@@ -1,8 +1,9 @@
 //! Walking: paths by first parent, through whatever containers they lead.
 //!
-//! Within a pack a walk goes by rows of the graph and never looks an id up. Objects of one block
-//! that follow each other are handed on together. A long walk is read ahead by a thread, so that
-//! unpacking and what the caller does with it go on at once.
+//! The first steps of a walk that reads are taken within blocks (see `near`). From then on, within
+//! a pack, it goes by rows of the graph and never looks an id up. Objects of one block that follow
+//! each other are handed on together. A long walk is read ahead by a thread, so that unpacking and
+//! what the caller does with it go on at once.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::store::{Snapshot, Stored, Visit};
 /// How many steps a walk looks ahead at the most.
 const ROWS_MAX: usize = 1 << 12;
 /// A walk longer than this is read ahead by a thread.
-const SHORT_WALK: usize = 256;
+const SHORT_WALK: usize = 128;
 /// A long walk keeps a block of which it needs fewer objects at once: it may come back for others.
 const FEW: usize = 8;
 
@@ -78,6 +79,12 @@ impl LocalSnapshot {
 
     /// Reads the objects along first parents, until told to stop.
     pub(super) fn walk_objects(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
+        let rest = self.walk_near(from, visit)?;
+        rest.map_or(Ok(()), |id| self.walk_rows(&id, visit))
+    }
+
+    /// Reads the objects along first parents by their rows.
+    fn walk_rows(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut count = 0;
         let mut rest = None;
         self.batches_along(from, &mut |mut batch| {
