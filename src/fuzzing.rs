@@ -4,7 +4,7 @@
 //! the committed corpora and a fixed number of mutations, on any toolchain. Where a decoder
 //! succeeds, what it gave is written again and must come back the same.
 //!
-//! Not here: the configuration file, which the command line reads; bundles.
+//! Not here: the configuration file, which the command line reads; its test does the same.
 
 mod mutate;
 #[cfg(test)]
@@ -15,6 +15,7 @@ use crate::codec::json::{self, Rigour};
 use crate::dialect::{self, Layout, Source, Splitter, memory_tree};
 use crate::id::{Id, Kind, Prefix};
 use crate::object::{NewObject, Object};
+use crate::ops::fuzz_bundle;
 use crate::repo::{Range, Revision};
 use crate::session::Message;
 use crate::store::RefName;
@@ -50,6 +51,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "graph", run: local::graph },
     Target { name: "block", run: local::block },
     Target { name: "loose", run: local::loose },
+    Target { name: "segment", run: local::segment },
+    Target { name: "pack", run: local::pack },
+    Target { name: "bundle", run: fuzz_bundle },
 ];
 
 /// Runs a target by its name.

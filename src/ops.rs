@@ -65,6 +65,8 @@ pub use branch::{
     BranchInfo, BranchOptions, BranchOutcome, branch, branch_contains, branches, delete_branch,
     rename_branch,
 };
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use bundle::fuzz_bundle;
 pub use bundle::{
     BundleCheck, BundleHead, Bundled, Mark, Marks, NoMarks, UnbundleOptions, create_bundle,
     read_bundle_head, unbundle, verify_bundle,

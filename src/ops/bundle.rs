@@ -5,6 +5,8 @@
 //! come: given again, it goes on from there. No ref moves before the last byte was checked.
 
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+mod fuzz;
 mod head;
 mod mark;
 mod objects;
@@ -22,6 +24,8 @@ use crate::walk;
 use frame::{FrameReader, FrameWriter};
 use objects::ObjectWriter;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use fuzz::fuzz as fuzz_bundle;
 pub use head::BundleHead;
 pub use mark::{Mark, Marks, NoMarks};
 pub use unbundle::{UnbundleOptions, unbundle};

@@ -9,6 +9,7 @@
 
 mod blank;
 mod check;
+mod derived;
 mod forget;
 mod graph;
 mod ledger;
@@ -24,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::codec::Value;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::Object;
 use crate::repo::read_entry;
@@ -116,6 +117,7 @@ pub fn redact(
         hits: Vec::new(),
         scrubber: None,
         finder: Mender::default(),
+        names: BTreeSet::new(),
         entry: None,
         blobs: HashSet::new(),
         replacement,
@@ -154,6 +156,8 @@ struct Redaction<'a> {
     /// What is looked for; it counts.
     scrubber: Option<Arc<Scrubber>>,
     finder: Mender,
+    /// Names that were made of what was found.
+    names: BTreeSet<String>,
     /// The entry whose words go, and its long strings.
     entry: Option<Id>,
     blobs: HashSet<Id>,
@@ -175,6 +179,50 @@ impl Redaction<'_> {
         self.entry == Some(*id) || self.blobs.contains(id) || is_copy(object)
     }
 
+    /// Looks for names that were made of what was found, too, and in all that was seen before.
+    fn look_for_names(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
+        let Some(scrubber) = &self.scrubber else {
+            return Ok(());
+        };
+        let mut names = derived::names(snapshot, scrubber)?;
+        names.retain(|name| !self.names.contains(name));
+        if names.is_empty() {
+            return Ok(());
+        }
+        let patterns = Patterns::names_of(&names)?;
+        let extended = Arc::new(scrubber.and(&patterns)?);
+        let alone = Arc::new(scrubber.only(patterns));
+        let finder = Mender::scrubbing(&alone);
+        for row in 0..self.ledger.graph.len() as graph::Row {
+            let is_known = self.ledger.graph.kind(row).is_some();
+            if !is_known || self.hits.get(row as usize) == Some(&true) {
+                continue;
+            }
+            let id = *self.ledger.graph.id(row);
+            let stored = snapshot.get(&id)?.ok_or(Error::ObjectMissing { id })?;
+            let mut object = Object::decode(stored.kind, &stored.content)?;
+            if finder.object(&mut object) {
+                self.hit(row, &id, stored.kind);
+            }
+        }
+        extended.count_last(&alone);
+        self.ledger.mender.scrubber = Some(Arc::new(extended.uncounted()));
+        self.finder = Mender::scrubbing(&extended);
+        self.scrubber = Some(extended);
+        self.names.append(&mut names);
+        Ok(())
+    }
+
+    /// Takes note of an object that contains what is looked for.
+    fn hit(&mut self, row: graph::Row, id: &Id, kind: Kind) {
+        self.hits.resize(self.ledger.graph.len(), false);
+        self.hits[row as usize] = true;
+        self.outcome.objects_found += 1;
+        if self.outcome.objects.len() < LISTED_MAX {
+            self.outcome.objects.push(Redacted { id: *id, kind });
+        }
+    }
+
     fn hit_ids(&self) -> Vec<Id> {
         let rows = (0..).zip(&self.hits).filter(|(_, hit)| **hit);
         rows.map(|(row, _)| *self.ledger.graph.id(row)).collect()
@@ -190,19 +238,14 @@ impl Rewriter for Redaction<'_> {
         let Some(row) = self.ledger.note(id, &object) else {
             return Ok(());
         };
-        let hit = self.contains(id, &mut object);
-        self.hits.resize(self.ledger.graph.len(), false);
-        self.hits[row as usize] = hit;
-        if hit {
-            self.outcome.objects_found += 1;
-            if self.outcome.objects.len() < LISTED_MAX {
-                self.outcome.objects.push(Redacted { id: *id, kind });
-            }
+        if self.contains(id, &mut object) {
+            self.hit(row, id, kind);
         }
         Ok(())
     }
 
     fn replace(&mut self, snapshot: &dyn Snapshot, put: Put<'_>) -> Result<()> {
+        self.look_for_names(snapshot)?;
         self.hits.resize(self.ledger.graph.len(), false);
         let hits: HashSet<Id> = match self.entry {
             Some(_) => self.hit_ids().into_iter().collect(),

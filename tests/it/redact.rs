@@ -1,12 +1,15 @@
 //! `redact`, `forget` and `expire`: what was removed for good is in no byte of the store, all else
 //! is as it was, and nothing in between can be seen.
 
+mod back;
 mod crash;
 mod forgotten;
 mod import;
 mod places;
 mod search;
 mod writers;
+
+pub(crate) use search::found_in;
 
 use sapwood::ops::{Patterns, RedactOptions, RedactOutcome, RedactWhat, redact};
 use sapwood::store::Operation;

@@ -199,7 +199,8 @@ fn explain(error: &Error) -> (&'static str, u8, Option<String>) {
         Error::Removed { .. } => (
             "removed",
             REQUEST,
-            "it was redacted or forgotten; import with --redact-secrets or --redact-patterns",
+            "it was redacted or forgotten here; redact it there too, or import with \
+             --redact-secrets or --redact-patterns",
         ),
         Error::SymbolicDepth { .. } => {
             ("symbolic-depth", REQUEST, "'sapwood symbolic-ref' shows and sets where each leads")

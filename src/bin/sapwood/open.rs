@@ -102,14 +102,24 @@ impl Opened {
         bytes.map_or_else(|_| Summaries::default(), |bytes| Summaries::decode(&bytes))
     }
 
-    /// Keeps what is remembered, if that can be done: nothing depends on it.
-    pub(crate) fn keep_summaries(&self, summaries: &Summaries) {
+    /// Gives how many objects may not come back.
+    pub(crate) fn refused(&self) -> Result<u64, Failure> {
+        Ok(self.local.as_ref().map_or(Ok(0), |local| local.refused())?)
+    }
+
+    /// Keeps what is remembered, if that can be done: nothing depends on it. What was redacted
+    /// since so many objects were refused must not be remembered.
+    pub(crate) fn keep_summaries(&self, summaries: &Summaries, refused: u64) {
         let (Some(local), Ok(bytes)) = (&self.local, summaries.encode()) else {
             return;
         };
         let path = local.cache_file("sessions");
         let directory = path.parent().map_or(Ok(()), |directory| OsDisk.create_dir(directory));
         let _ = directory.and_then(|()| disk::replace_file(&OsDisk, &path, &bytes));
+        // A redaction removes the file after it took place, so one of the two sees the other.
+        if local.refused().ok() != Some(refused) {
+            let _ = OsDisk.remove(&path);
+        }
     }
 
     /// Finds the object that a revision names.

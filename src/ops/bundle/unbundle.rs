@@ -202,7 +202,14 @@ impl Sink for Taking<'_, '_, '_> {
             let read = std::io::copy(content, &mut std::io::sink());
             return read.map(drop).map_err(Error::io("read", "a large object"));
         }
-        self.intake.put_large(kind, bytes, content).map(drop)
+        match self.intake.put_large(kind, bytes, content) {
+            Err(error) if self.intake.is_lenient && is_about_a_session(&error) => {
+                self.intake.refused.push(error);
+                let read = std::io::copy(content, &mut std::io::sink());
+                read.map(drop).map_err(Error::io("read", "a large object"))
+            }
+            put => put.map(drop),
+        }
     }
 
     fn reached(&mut self, so_far: &SoFar) -> Result<()> {

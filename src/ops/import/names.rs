@@ -11,8 +11,8 @@ use crate::session::{Message, check_name, restored_entry};
 use crate::store::{RefName, RefValue, Snapshot};
 
 /// How many words and characters of an entry name a branch.
-const BRANCH_WORDS_MAX: usize = 5;
-pub(super) const BRANCH_CHARACTERS_MAX: usize = 40;
+pub(crate) const BRANCH_WORDS_MAX: usize = 5;
+pub(crate) const BRANCH_CHARACTERS_MAX: usize = 40;
 
 /// What the name of a branch or session is made of where there are no words.
 pub(super) const BRANCH_STEM: &str = "branch";
@@ -44,15 +44,19 @@ pub(super) fn stem_of(snapshot: &dyn Snapshot, entries: &[Id]) -> Result<String>
         restored(snapshot, &mut entry.body)?;
         let message = Message::read(&entry.label, &entry.body);
         let text = message.map(|message| message.text()).unwrap_or_default();
-        let words = text.split(|letter: char| !letter.is_alphanumeric());
-        let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
-        let stem = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
-        let stem = clean(&stem, BRANCH_CHARACTERS_MAX, "");
+        let stem = clean(&branch_words(&text), BRANCH_CHARACTERS_MAX, "");
         if is_branch_name(&stem) {
             return Ok(stem);
         }
     }
     Ok(BRANCH_STEM.to_owned())
+}
+
+/// Gives the first words of a text as they stand in the name of a branch.
+pub(crate) fn branch_words(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).take(BRANCH_WORDS_MAX);
+    words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
 pub(super) fn is_branch_name(name: &str) -> bool {

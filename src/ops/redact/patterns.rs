@@ -3,6 +3,7 @@
 //! Every pattern is tried on a text as it stands and with its escapes undone, level by level. One
 //! set of all patterns says quickly that a text has none.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
@@ -19,6 +20,8 @@ const PATTERNS_MAX: usize = 10_000;
 const LEVELS_MAX: usize = 8;
 /// How much memory the automata of all patterns may take.
 const AUTOMATA_BYTES_MAX: usize = 256 << 20;
+/// What names that were made of something found are counted as.
+const BRANCH_NAME: &str = "name made of it";
 
 /// What is looked for.
 #[derive(Clone, Debug)]
@@ -63,6 +66,8 @@ impl Patterns {
     pub fn parse(text: &[u8]) -> Result<Patterns> {
         let text = std::str::from_utf8(text)
             .map_err(|_| refused("a file of patterns is UTF-8".to_owned()))?;
+        // Some editors begin a file with a mark, which is no part of its first line.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut patterns, mut literals) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.strip_suffix('\r').unwrap_or(line);
@@ -99,6 +104,23 @@ impl Patterns {
             return Err(refused("the file of patterns has none".to_owned()));
         }
         Patterns::of(patterns, literals)
+    }
+
+    /// Looks for names, where they stand alone.
+    pub(super) fn names_of(names: &BTreeSet<String>) -> Result<Patterns> {
+        let edge = |letter: Option<char>| match letter {
+            Some(letter) if letter.is_alphanumeric() => r"\b",
+            _ => "",
+        };
+        let alone = |name: &String| {
+            let (begin, end) = (edge(name.chars().next()), edge(name.chars().next_back()));
+            format!("{begin}{}{end}", regex::escape(name))
+        };
+        // The longer of two that begin alike comes first.
+        let expression = names.iter().rev().map(alone).collect::<Vec<_>>().join("|");
+        let pattern = Pattern::new(BRANCH_NAME.to_owned(), expression);
+        let pattern = pattern.map_err(|_| refused("it is in too many names".to_owned()))?;
+        Patterns::of(vec![pattern], Vec::new())
     }
 
     /// Looks for these too.
@@ -342,6 +364,8 @@ mod tests {
         let expected =
             ["plain text", "42", "a\nbcd", "a bcd", "regex:x", "a\\nbcd", "pl\\u0061in text"];
         assert_eq!(hits, expected);
+        let marked = Patterns::parse("\u{feff}it is mine".as_bytes()).unwrap();
+        assert_eq!(found(&marked, "it is mine"), ["it is mine"]);
         let quoted = Patterns::parse(b"it's mine").unwrap();
         assert_eq!(found(&quoted, r"label 'it'\''s mine' x"), [r"it'\''s mine"]);
         assert_eq!(found(&quoted.and(Patterns::secrets()).unwrap(), "it's mine").len(), 1);

@@ -1,6 +1,8 @@
 //! Texts and values with what was found in them replaced.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::codec::{Value, json};
 use crate::error::{Error, Result};
@@ -11,6 +13,10 @@ pub const REPLACEMENT: &str = "[redacted]";
 
 /// How often a text is looked at again: what is left and right of a replacement may be a hit too.
 const ROUNDS_MAX: usize = 8;
+/// How many different texts that were found are kept, and how many characters of each: a name has
+/// no room for more.
+const FOUND_MAX: usize = 10_000;
+const FOUND_CHARACTERS_MAX: usize = 100;
 
 /// Replaces what the patterns find, and counts it.
 #[derive(Debug)]
@@ -18,6 +24,8 @@ pub struct Scrubber {
     patterns: Patterns,
     replacement: String,
     counts: Vec<AtomicU64>,
+    /// What was found.
+    found: Mutex<BTreeSet<String>>,
 }
 
 impl Scrubber {
@@ -37,14 +45,44 @@ impl Scrubber {
             return Err(refused("the replacement is itself something that is looked for"));
         }
         let counts = patterns.names().map(|_| AtomicU64::new(0)).collect();
-        Ok(Scrubber { patterns, replacement: replacement.to_owned(), counts })
+        let replacement = replacement.to_owned();
+        Ok(Scrubber { patterns, replacement, counts, found: Mutex::default() })
     }
 
     /// Gives the same without what was counted.
     pub(super) fn uncounted(&self) -> Scrubber {
         let counts = self.counts.iter().map(|_| AtomicU64::new(0)).collect();
         let (patterns, replacement) = (self.patterns.clone(), self.replacement.clone());
-        Scrubber { patterns, replacement, counts }
+        Scrubber { patterns, replacement, counts, found: Mutex::default() }
+    }
+
+    /// Gives the same, looking for others too.
+    pub(super) fn and(&self, others: &Patterns) -> Result<Scrubber> {
+        let patterns = self.patterns.clone().and(others.clone())?;
+        let more = patterns.names().count() - self.counts.len();
+        let known = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        let counts = known.chain(std::iter::repeat_n(0, more)).map(AtomicU64::new).collect();
+        let found = Mutex::new(self.found());
+        Ok(Scrubber { patterns, replacement: self.replacement.clone(), counts, found })
+    }
+
+    /// Looks for others alone.
+    pub(super) fn only(&self, patterns: Patterns) -> Scrubber {
+        let counts = patterns.names().map(|_| AtomicU64::new(0)).collect();
+        let replacement = self.replacement.clone();
+        Scrubber { patterns, replacement, counts, found: Mutex::default() }
+    }
+
+    /// Adds what another counted of the patterns that were added last.
+    pub(super) fn count_last(&self, other: &Scrubber) {
+        for (count, more) in self.counts.iter().rev().zip(other.counts.iter().rev()) {
+            count.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Gives what was replaced, the first of it where there was much.
+    pub(super) fn found(&self) -> BTreeSet<String> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Says whether bytes contain what is looked for, and counts nothing.
@@ -155,10 +193,21 @@ impl Scrubber {
             scrubbed.extend_from_slice(&text[from..range.start]);
             scrubbed.extend_from_slice(self.replacement.as_bytes());
             self.counts[*pattern].fetch_add(1, Ordering::Relaxed);
+            self.note(&text[range.clone()]);
             from = range.end;
         }
         scrubbed.extend_from_slice(&text[from..]);
         scrubbed
+    }
+
+    fn note(&self, hit: &[u8]) {
+        let begin = hit.get(..4 * FOUND_CHARACTERS_MAX).unwrap_or(hit);
+        let begin = String::from_utf8_lossy(begin);
+        let begin: String = begin.chars().take(FOUND_CHARACTERS_MAX).collect();
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.len() < FOUND_MAX {
+            found.insert(begin);
+        }
     }
 }
 

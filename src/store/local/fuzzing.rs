@@ -8,7 +8,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::disk::DiskFile;
+use crate::disk::{DirEntry, Disk, DiskFile, Mapping, OpenMode};
 use crate::id::Id;
 use crate::store::RefName;
 use crate::store::local::graph::Graph;
@@ -17,11 +17,16 @@ use crate::store::local::index::Index;
 use crate::store::local::loose;
 use crate::store::local::manifest::Manifest;
 use crate::store::local::oplog::OperationLog;
-use crate::store::local::pack::fuzz_block;
+use crate::store::local::pack::{self, fuzz_block, sealed_pack};
 use crate::store::local::packed_refs::PackedRefs;
+use crate::store::local::segment::salvage::{self, Known};
+use crate::store::local::segment::{Segment, header};
 
 const PATH: &str = "fuzzed";
 const SALT: Salt = [7; 32];
+const SEQUENCE: u64 = 6;
+/// Where in a group the checksum of the one before stands.
+const PREVIOUS_AT: usize = 48;
 
 /// A group of the journal.
 pub(crate) fn group(data: &[u8]) {
@@ -121,6 +126,71 @@ pub(crate) fn block(data: &[u8]) {
     fuzz_block(data, Path::new(PATH));
 }
 
+/// A whole segment of the journal: one that counts, and what is left of one that is damaged.
+pub(crate) fn segment(data: &[u8]) {
+    let path = Path::new(PATH);
+    for bytes in [data.to_vec(), sealed_segment(data)] {
+        let disk = OneFile(bytes);
+        if let Ok(remains) = salvage::salvage(&disk, path, SEQUENCE, Known::default()) {
+            for object in remains.groups.iter().flat_map(|group| &group.objects) {
+                let is_it = Id::of(object.kind, remains.content(object)) == object.id;
+                assert!(is_it || !object.is_whole, "it is what its id says, or not whole");
+            }
+        }
+        // What is durable is believed to have the contents that its heads tell of.
+        for durable in [0, u64::MAX] {
+            let Ok(segment) = Segment::open(&disk, path, SEQUENCE, true) else {
+                continue;
+            };
+            let _ = segment.read_on(durable, u64::MAX);
+            for (id, place) in segment.in_order() {
+                let read = segment.read(&id, &place);
+                assert!(read.is_ok() || durable > 0, "{read:?}");
+            }
+            let _ = segment.check_contents();
+        }
+    }
+}
+
+/// Makes the checksums of a segment match: that of its header, and those of its groups.
+fn sealed_segment(data: &[u8]) -> Vec<u8> {
+    let mut bytes = data.to_vec();
+    let begin = header(SEQUENCE, &SALT);
+    let Some(found) = bytes.first_chunk_mut() else {
+        return bytes;
+    };
+    *found = begin;
+    let mut before = *blake3::keyed_hash(&SALT, &begin).as_bytes();
+    let mut at = begin.len();
+    let whole = bytes.len() as u64;
+    while let Some(prefix) = Prefix::read(&bytes[at..], at as u64, whole) {
+        let Some(covered) = prefix.head_bytes.checked_sub(32).filter(|_| prefix.length > 0) else {
+            break;
+        };
+        bytes[at + PREVIOUS_AT..][..32].copy_from_slice(&before);
+        before = *blake3::keyed_hash(&SALT, &bytes[at..][..covered]).as_bytes();
+        bytes[at + covered..][..32].copy_from_slice(&before);
+        at += prefix.length as usize;
+    }
+    bytes
+}
+
+/// A whole pack, without its index.
+pub(crate) fn pack(data: &[u8]) {
+    for bytes in [data.to_vec(), sealed_pack(data)] {
+        let _ = pack::salvage(
+            &OneFile(bytes),
+            Path::new(PATH),
+            &|_| true,
+            &mut |id, kind, content| {
+                assert!(Id::of(kind, content) == *id, "it is what its id says");
+                Ok(())
+            },
+            &mut |_| {},
+        );
+    }
+}
+
 /// A loose file, and one whose frame holds these bytes.
 pub(crate) fn loose(data: &[u8]) {
     let _ = loose::read_whole(&Bytes(data.to_vec()));
@@ -134,6 +204,52 @@ pub(crate) fn loose(data: &[u8]) {
 
 fn word(data: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(data.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// A disk with one file, whatever its name.
+#[derive(Debug)]
+struct OneFile(Vec<u8>);
+
+impl Disk for OneFile {
+    fn open(&self, _: &Path, _: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(Bytes(self.0.clone())))
+    }
+
+    fn map(&self, _: &Path) -> io::Result<Mapping> {
+        Ok(Mapping::new(self.0.clone()))
+    }
+
+    fn len(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn list(&self, _: &Path) -> io::Result<Vec<DirEntry>> {
+        Ok(Vec::new())
+    }
+
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn network_filesystem(&self, _: &Path) -> Option<String> {
+        None
+    }
+
+    fn random(&self, _: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// A file that is only read.

@@ -40,7 +40,7 @@ use block::Block;
 
 pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use block::fuzz_block;
+pub(crate) use block::{fuzz_block, sealed_pack};
 
 pub(crate) use reindex::reindex;
 pub(crate) use salvage::salvage;

@@ -215,6 +215,15 @@ impl Inner {
         }
         refused.sort_unstable();
         refused.dedup();
+        // What takes the place of something may be what went once before.
+        let made = State::open(self.access(), manifest.clone(), Some(state))?;
+        let mut is_made = Vec::with_capacity(refused.len());
+        for id in &refused {
+            let is_loose = purged.binary_search(id).is_err() && self.loose.contains(id)?;
+            is_made.push(is_loose || held_by_any(&made.packs, id)?);
+        }
+        let mut is_made = is_made.into_iter();
+        refused.retain(|_| is_made.next() == Some(false));
         if !refused.is_empty() {
             let bytes = IdList::write(disk, &layout.refused(number), REFUSED_MAGIC, &refused)?;
             manifest.refused = Some(FileRecord { number, bytes });

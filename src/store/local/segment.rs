@@ -424,7 +424,7 @@ impl Table {
     }
 }
 
-fn header(sequence: u64, salt: &Salt) -> [u8; HEADER_BYTES as usize] {
+pub(crate) fn header(sequence: u64, salt: &Salt) -> [u8; HEADER_BYTES as usize] {
     let mut header = [0; HEADER_BYTES as usize];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());

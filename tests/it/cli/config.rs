@@ -158,3 +158,36 @@ fn a_variable_that_can_not_be_is_named() {
     assert_eq!(ran.code, 3);
     assert!(ran.err.contains("$SAPWOOD_LOCK_TIMEOUT_MS: core.lock-timeout-ms is"), "{ran:?}");
 }
+
+/// The configuration file is read before every command: whatever stands in it, there is an answer.
+#[test]
+fn any_file_of_settings_is_read_or_refused() {
+    let corpus = include_bytes!("../../../fuzz/corpus/config/00");
+    let sandbox = Sandbox::with_store();
+    let path = sandbox.join(".sapwood/config.toml");
+    std::fs::write(&path, corpus).unwrap();
+    assert_eq!(sandbox.ok(&["config", "gc.prune"]), "3 weeks");
+    let long = std::env::var_os("SAPWOOD_TORTURE").is_some();
+    let mut rng = crate::sim::Random(7);
+    for number in 0..if long { 20_000 } else { 120 } {
+        let mut bytes = corpus.to_vec();
+        for _ in 0..=rng.below(4) {
+            let at = rng.below(bytes.len() as u64 + 1) as usize;
+            let end = bytes.len().min(at + 1 + rng.below(12) as usize);
+            match rng.below(4) {
+                0 if at < bytes.len() => bytes[at] = rng.next() as u8,
+                1 => drop(bytes.drain(at..end)),
+                2 => bytes.truncate(at.max(1)),
+                _ => {
+                    let other = corpus[at.min(corpus.len() - 1)..end.min(corpus.len())].to_vec();
+                    drop(bytes.splice(at..at, other));
+                }
+            }
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let command: &[&str] = if number % 2 == 0 { &["config"] } else { &["sessions"] };
+        let ran = sandbox.run(command);
+        let is_answer = ran.code <= 5 && !ran.err.contains("panicked");
+        assert!(is_answer, "{:?}: {ran:?}", String::from_utf8_lossy(&bytes));
+    }
+}

@@ -125,3 +125,64 @@ fn common_keys_are_replaced_before_anything_is_stored() {
     let told = sandbox.ok(&["redact", "--secrets"]);
     assert!(told.contains("nothing was found"), "{told}");
 }
+
+/// A session of Claude's in which three answers follow the first message.
+fn with_branches(last: &str) -> String {
+    let message = |id: &str, parent: &str, content: &str| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"x\",\
+             \"timestamp\":\"2026-01-01T00:00:00.000Z\",\
+             \"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
+        )
+    };
+    let mut text = message("a", "null", "an innocent begin");
+    for (number, content) in [
+        format!("{PLAIN} opens it"),
+        format!("{PLAIN} opens it"),
+        format!("somewhat longer {PLAIN}"),
+        "nothing of the kind".to_owned(),
+        "the end".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        text += &message(&format!("b{number}"), "\"a\"", content);
+        text += &message(&format!("c{number}"), &format!("\"b{number}\""), "and on");
+    }
+    text + last
+}
+
+#[test]
+fn branches_that_were_named_after_a_secret_have_other_names_then() {
+    for pattern in [PLAIN, "regex:vault-[A-Z][a-z]9-[0-9]+-pass"] {
+        let sandbox = Sandbox::with_store();
+        let path = written(&sandbox, "x.jsonl", &with_branches(""));
+        sandbox.ok(&["import", "-q", &path]);
+        let branches = sandbox.ok(&["branch", "-s", "x"]);
+        for name in ["vault-kx9-7731-pass-opens", "somewhat-longer-vault-kx9-7731", "nothing-of"] {
+            assert!(branches.contains(name), "{branches}");
+        }
+        sandbox.ok(&["switch", "-q", "-s", "x", "vault-kx9-7731-pass-opens"]);
+        sandbox.ok(&["switch", "-q", "-s", "x", "main"]);
+        let told = sandbox.feed_ok(&["redact", "--pattern-file", "-"], pattern);
+        assert!(told.contains("name made of it"), "{told}");
+        let branches = sandbox.ok(&["branch", "-s", "x"]);
+        assert!(branches.contains("nothing-of-the-kind"), "{branches}");
+        assert_eq!(branches.lines().count(), 5, "{branches}");
+        let needles = [PLAIN, "vault-kx9", "kx9-7731"];
+        let store = sandbox.join(".sapwood");
+        assert_eq!(found_in(&OsDisk, &store, &needles), Vec::<String>::new());
+        let ran = sandbox.run(&["fsck"]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+        let expected = with_branches("").replace(PLAIN, "[redacted]");
+        assert_eq!(sandbox.run(&["export", "-s", "x"]).out, expected);
+
+        let last = with_branches("").lines().last().unwrap().replace("\"c4\"", "\"d\"");
+        let last = last.replace("\"b4\"", "\"c4\"") + "\n";
+        let path = written(&sandbox, "x.jsonl", &with_branches(&last));
+        sandbox.ok(&["import", "-q", &path]);
+        assert_eq!(sandbox.run(&["export", "-s", "x"]).out, expected + &last);
+        assert_eq!(sandbox.ok(&["branch", "-s", "x"]).lines().count(), 5);
+        assert_eq!(found_in(&OsDisk, &store, &needles), Vec::<String>::new());
+    }
+}

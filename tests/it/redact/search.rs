@@ -21,7 +21,7 @@ pub(super) fn files(disk: &dyn Disk, root: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// Says in which files one of these strings stands, in a name, a byte, or a frame.
-pub(super) fn found_in(disk: &dyn Disk, root: &Path, needles: &[&str]) -> Vec<String> {
+pub(crate) fn found_in(disk: &dyn Disk, root: &Path, needles: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for path in files(disk, root) {
         let bytes = read_file(disk, &path, 1 << 30).unwrap();

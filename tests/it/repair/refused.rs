@@ -1,10 +1,14 @@
 //! What was redacted stays refused after a repair.
 
+use std::path::Path;
+
+use sapwood::store::Store;
+
 use super::{delete, fix};
 use crate::faults::file;
-use crate::redact::redact_literal;
+use crate::redact::{found_in, redact_literal};
 use crate::sim::SimDisk;
-use crate::support::{append, init, open};
+use crate::support::{ROOT, append, init, open, texts};
 
 const SECRET: &str = "hunter-2-of-the-test";
 
@@ -43,4 +47,41 @@ fn a_damaged_list_goes_aside() {
     append(&store, "main", "and on").unwrap();
     drop(store);
     assert!(fix(&disk).unwrap().actions.is_empty(), "there is nothing left to do");
+}
+
+/// A redaction that was cut off before the old files were removed, and then the manifest was lost.
+#[test]
+fn files_that_were_left_bring_nothing_back() {
+    for is_sealed in [false, true] {
+        let disk = SimDisk::new(3);
+        let store = init(&disk).unwrap();
+        for text in ["begin", &format!("it is {SECRET}"), "thanks"] {
+            append(&store, "main", text).unwrap();
+        }
+        let large = format!("{SECRET} {}", "large ".repeat(60_000));
+        store.put_blob(&mut large.as_bytes(), large.len() as u64).unwrap();
+        if is_sealed {
+            store.seal().unwrap();
+        }
+        let before = disk.copy();
+        redact_literal(&store, SECRET).unwrap();
+        drop(store);
+        for path in before.files() {
+            let is_object = path.starts_with(file("objects")) || path.starts_with(file("logs"));
+            if is_object && !disk.files().contains(&path) {
+                disk.write(&path, before.read(&path));
+            }
+        }
+        delete(&disk, file("current"));
+        let report = fix(&disk).unwrap();
+        assert!(report.remaining.is_empty(), "{:?}", report.remaining);
+        let store = open(&disk).unwrap();
+        let said = texts(&store, "main").unwrap();
+        assert!(said.iter().all(|text| !text.contains(SECRET)), "{said:?}");
+        let left = found_in(&disk, Path::new(ROOT), &[SECRET]);
+        let aside = file("damaged").to_string_lossy().into_owned();
+        let left: Vec<_> = left.iter().filter(|path| !path.starts_with(&aside)).collect();
+        assert_eq!(left, Vec::<&String>::new(), "sealed: {is_sealed}");
+        assert!(fix(&disk).unwrap().actions.is_empty(), "there is nothing left to do");
+    }
 }

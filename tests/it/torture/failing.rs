@@ -33,8 +33,7 @@ fn empty_disk(count_reads: bool) -> SimDisk {
 /// What is seen after each step of a clean run, that before the first included.
 fn clean_run(workload: &Workload, count_reads: bool) -> (u64, Vec<Sight>) {
     let disk = empty_disk(count_reads);
-    let nothing = Sight { refs: vec![], operations: vec![] };
-    let mut sights = vec![nothing];
+    let mut sights = vec![Sight::default()];
     workload.run(&disk, |_| sights.push(see(&disk))).unwrap();
     (disk.calls(), sights)
 }

@@ -4,21 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sapwood::error::Result;
-use sapwood::store::local::{FsckOptions, LocalStore, Severity, fsck};
+use sapwood::store::local::{FsckOptions, LocalStore, Options, Severity, fsck};
 use sapwood::store::{OperationRecord, RefName, RefValue, Store};
 
 use crate::faults::picture::operations;
 use crate::sim::SimDisk;
-use crate::support::{ROOT, append, branch, init, open_read_only, texts};
+use crate::support::{ROOT, append, branch, init, open_read_only, options, texts};
 
 /// The branch that is written to after a crash.
 const AFTER: &str = "after";
 
-/// All refs and operations: what transactions change.
-#[derive(Clone, Debug, PartialEq)]
+/// Where a backup of the store is made.
+pub(crate) const BACKUP: &str = "/backup";
+
+/// All refs and operations, what transactions change; and those of the backup, if there is one.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sight {
     pub(crate) refs: Vec<(RefName, RefValue)>,
     pub(crate) operations: Vec<OperationRecord>,
+    pub(crate) backup: Option<Box<Sight>>,
 }
 
 impl Sight {
@@ -27,9 +31,17 @@ impl Sight {
         if !LocalStore::is_at(disk, Path::new(ROOT)) {
             return Ok(None);
         }
-        let snapshot = open_read_only(disk)?.snapshot()?;
+        let backup = match has_backup(disk) {
+            true => Some(Box::new(Sight::through(&open_backup(disk)?)?)),
+            false => None,
+        };
+        Ok(Some(Sight { backup, ..Sight::through(&open_read_only(disk)?)? }))
+    }
+
+    fn through(store: &LocalStore) -> Result<Sight> {
+        let snapshot = store.snapshot()?;
         let refs = snapshot.references("")?;
-        Ok(Some(Sight { refs, operations: operations(&*snapshot)? }))
+        Ok(Sight { refs, operations: operations(&*snapshot)?, backup: None })
     }
 
     /// The same without the branch that is written to after a crash.
@@ -39,10 +51,19 @@ impl Sight {
     }
 }
 
+/// Says whether there is a backup: what makes it a store comes last.
+fn has_backup(disk: &SimDisk) -> bool {
+    LocalStore::is_at(disk, Path::new(BACKUP))
+}
+
+fn open_backup(disk: &SimDisk) -> Result<LocalStore> {
+    let options = Options { read_only: true, ..options() };
+    LocalStore::open(Arc::new(disk.clone()), Path::new(BACKUP), options)
+}
+
 /// Checks that a writer can go on: it opens the store, appends, and nothing else has changed.
 pub(crate) fn go_on(disk: &SimDisk, maintain: bool) -> Result<()> {
-    let nothing = Sight { refs: vec![], operations: vec![] };
-    let before = Sight::of(disk)?.unwrap_or(nothing).before();
+    let before = Sight::of(disk)?.unwrap_or_default().before();
     let store = init(disk)?;
     let said = texts(&store, AFTER)?.len();
     append(&store, AFTER, "and on")?;
@@ -58,8 +79,13 @@ pub(crate) fn go_on(disk: &SimDisk, maintain: bool) -> Result<()> {
 
 /// Checks that nothing is found but mirror files, which are not synced, and what a crash leaves.
 pub(crate) fn fsck_is_clean(disk: &SimDisk) -> Result<()> {
-    let report = fsck(Arc::new(disk.clone()), Path::new(ROOT), &FsckOptions::default())?;
-    for finding in report.findings {
+    let roots = [ROOT, BACKUP].into_iter().filter(|root| *root == ROOT || has_backup(disk));
+    let mut findings = Vec::new();
+    for root in roots {
+        let disk = Arc::new(disk.clone());
+        findings.extend(fsck(disk, Path::new(root), &FsckOptions::default())?.findings);
+    }
+    for finding in findings {
         let harmless = match finding.severity {
             Severity::Error => false,
             Severity::Warning => finding.what.starts_with("mirror-"),

@@ -3,18 +3,25 @@
 //! A step is one call that a program makes. What it acknowledged must be there afterwards, whatever
 //! happens; before, it is there as a whole or not at all.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sapwood::error::Result;
 use sapwood::object::NewObject;
 use sapwood::ops;
+use sapwood::repo::read_entry;
 use sapwood::store::local::{GcOptions, LocalStore};
-use sapwood::store::{Durability, Expected, Operation, RefUpdate, Store};
+use sapwood::store::{Durability, Expected, Operation, RefName, RefUpdate, Store};
 use sapwood::{Repo, session};
 
+use super::sight::BACKUP;
 use crate::faults::{attachment, commit, large, operation};
+use crate::redact::redact_literal;
 use crate::sim::SimDisk;
-use crate::support::{append, append_with, branch, init, ref_name, update};
+use crate::support::{append, append_with, branch, init, ref_name, target, text_of, update};
+
+/// What is redacted.
+const SECRET: &str = "hunter-2-of-the-test";
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -167,6 +174,50 @@ fn remove_session() -> Step {
     verb("remove", |repo, operation| ops::remove_session(repo, "work", operation).map(drop))
 }
 
+/// Says something that must go again.
+fn confide(name: &'static str, number: usize) -> Step {
+    let text = format!("{} {SECRET}", words(number));
+    step("append", move |store| append(&**store, name, &text).map(drop))
+}
+
+/// Attaches a secret that is too large for the journal.
+fn attach_secret() -> Step {
+    step("attach", |store| {
+        let blob = NewObject::blob(format!("{SECRET} {}", "large ".repeat(50_000)).into_bytes())?;
+        let link = attachment(blob.id());
+        let refs = [update(ref_name("notes/secret"), link.id())];
+        commit(&**store, Durability::Full, &[blob, link], &refs)
+    })
+}
+
+fn redact() -> Step {
+    step("redact", |store| {
+        let outcome = redact_literal(store, SECRET)?;
+        assert_eq!(outcome.left, Vec::<String>::new());
+        Ok(())
+    })
+}
+
+/// Forgets what was said in this way, and all that follows.
+fn forget(text: &'static str) -> Step {
+    step("forget", move |store| {
+        let snapshot = store.snapshot()?;
+        let mut next = target(&*snapshot, &RefName::of_session("work", "heads/main")?)?;
+        while let Some(id) = next {
+            if text_of(&*snapshot, &id)? == text {
+                let what = ops::ForgetWhat::Entry(id);
+                return ops::forget(store, &what, false, &operation("forget")).map(drop);
+            }
+            next = read_entry(&*snapshot, &id)?.parents.first().copied();
+        }
+        Ok(())
+    })
+}
+
+fn backup() -> Step {
+    step("backup", |store| store.backup(Path::new(BACKUP), "/s", false, &mut |_, _| {}).map(drop))
+}
+
 /// Takes in the frozen bundle.
 fn unbundle() -> Step {
     verb("unbundle", |repo, operation| {
@@ -256,6 +307,28 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
             vec![speak("one"), speak("two"), label("here"), undo(), branch_off("idea")]
                 .into_iter()
                 .chain([pack_refs(), speak("three"), fresh(remove_session()), undo(), maintain()])
+                .collect(),
+        ),
+        (
+            "redact",
+            vec![say("main", at(0)), confide("main", at(1)), say("other", at(2)), attach_secret()]
+                .into_iter()
+                .chain([pack_refs(), confide("other", at(3)), redact(), say("main", at(4))])
+                .chain([fresh(confide("main", at(5))), seal(), redact(), maintain()])
+                .collect(),
+        ),
+        (
+            "forget",
+            vec![speak("one"), speak("two"), label("here"), branch_off("idea"), speak("three")]
+                .into_iter()
+                .chain([forget("two"), speak("four"), seal(), fresh(forget("one")), maintain()])
+                .collect(),
+        ),
+        (
+            "backup",
+            vec![say("main", at(0)), attach(seed), backup(), say("main", at(1)), pack_refs()]
+                .into_iter()
+                .chain([fresh(backup()), say("other", at(2)), repack(), backup()])
                 .collect(),
         ),
     ];

@@ -110,9 +110,13 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         return Ok(read.map_err(sapwood::error::Error::io("read", path))?);
     }
     let mut text = Vec::new();
-    let read = io::stdin().take(PATTERN_BYTES_MAX).read_to_end(&mut text);
+    let read = io::stdin().take(PATTERN_BYTES_MAX + 1).read_to_end(&mut text);
     read.map_err(Failure::Input)?;
-    Ok(text)
+    let (found, limit) = (text.len() as u64, PATTERN_BYTES_MAX);
+    match found > limit {
+        true => Err(sapwood::error::Error::TooLarge { what: "the patterns", found, limit }.into()),
+        false => Ok(text),
+    }
 }
 
 /// Says how often each pattern was found.

@@ -73,11 +73,12 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         status: args.status,
         ..ListOptions::default()
     };
+    let refused = opened.refused()?;
     let snapshot = opened.repo.snapshot()?;
     let mut summaries = opened.summaries();
     let mut sessions = ops::list_sessions(&*snapshot, &options, &mut summaries)?;
     if summaries.learned() >= WORTH_KEEPING {
-        opened.keep_summaries(&summaries);
+        opened.keep_summaries(&summaries, refused);
     }
     let current = match opened.place.session_id(&*snapshot) {
         // Who looks for sessions need not be in one.

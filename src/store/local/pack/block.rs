@@ -206,6 +206,24 @@ pub(crate) fn fuzz_block(data: &[u8], path: &Path) {
     }
 }
 
+/// Makes the checksums of a pack's blocks match, for fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn sealed_pack(data: &[u8]) -> Vec<u8> {
+    let mut pack = data.to_vec();
+    let mut rest = pack.get_mut(super::PACK_HEADER_BYTES..).unwrap_or_default();
+    while let Some((header, behind)) = rest.split_first_chunk_mut::<BLOCK_HEADER_BYTES>() {
+        let mut mended = BlockHeader::decode(header);
+        let Some((block, after)) = behind.split_at_mut_checked(mended.compressed_bytes as usize)
+        else {
+            break;
+        };
+        mended.checksum = mended.sum(block);
+        *header = mended.encode();
+        rest = after;
+    }
+    pack
+}
+
 /// Runs with this thread's decompressor.
 fn with_decompressor<T>(
     run: impl FnOnce(&mut zstd::bulk::Decompressor<'static>) -> std::io::Result<T>,

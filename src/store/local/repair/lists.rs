@@ -2,9 +2,11 @@
 //!
 //! What was redacted stays refused after a repair, also if the manifest was lost: the newest list
 //! that is whole is named. One that is damaged goes aside; what it said is lost, as `fsck` says.
+//! Files that a crash left may still hold what was redacted: it is taken for damage.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::id::Id;
 use crate::store::local::layout::{PURGE, REFUSED};
 use crate::store::local::manifest::{FileRecord, Manifest};
 use crate::store::local::paged::Magic;
@@ -13,6 +15,23 @@ use crate::store::local::refused::{IdList, PURGE_MAGIC, REFUSED_MAGIC};
 use super::survey::{Survey, numbered};
 
 impl Survey<'_> {
+    /// Finds the list of what is refused: the one that was named, else the newest.
+    pub(super) fn find_refused(&self) -> Option<(IdList, u64)> {
+        let numbers = match &self.manifest {
+            Some(manifest) => manifest.refused.iter().map(|record| record.number).collect(),
+            None => numbered(&*self.disk, &self.layout.objects_dir(), REFUSED),
+        };
+        numbers.into_iter().rev().find_map(|number| {
+            let (list, _) = self.open_list(&self.layout.refused(number), REFUSED_MAGIC)?;
+            Some((list, number))
+        })
+    }
+
+    /// Says whether an object may not come back.
+    pub(super) fn is_refused(&self, id: &Id) -> bool {
+        self.refused.as_ref().is_some_and(|(list, _)| list.contains(id).unwrap_or(false))
+    }
+
     /// Names the lists that are whole: those that were named, else the newest.
     pub(super) fn name_lists(&self, manifest: &mut Manifest) {
         let layout = &self.layout;
@@ -42,9 +61,15 @@ impl Survey<'_> {
     }
 
     fn whole_list(&self, path: PathBuf, number: u64, magic: &Magic) -> Option<FileRecord> {
-        let bytes = self.disk.len(&path).ok()?;
-        let list = IdList::open(&*self.disk, &path, bytes, magic).ok()?;
-        list.check().ok()?;
+        let (_, bytes) = self.open_list(&path, magic)?;
         Some(FileRecord { number, bytes })
+    }
+
+    /// Opens a list that is whole, and gives its length.
+    fn open_list(&self, path: &Path, magic: &Magic) -> Option<(IdList, u64)> {
+        let bytes = self.disk.len(path).ok()?;
+        let list = IdList::open(&*self.disk, path, bytes, magic).ok()?;
+        list.check().ok()?;
+        Some((list, bytes))
     }
 }

@@ -19,6 +19,7 @@ use crate::store::local::manifest::{LogRecord, Manifest, SegmentRecord};
 use crate::store::local::oplog::{self, FoundOperation, OperationLog};
 use crate::store::local::pack::{self, Visit};
 use crate::store::local::packed_refs::{self, FoundRef};
+use crate::store::local::refused::IdList;
 use crate::store::local::segment::salvage::{self, Known, Remains};
 use crate::store::{RefMove, RefValue};
 
@@ -37,6 +38,8 @@ pub(super) struct Survey<'a> {
     /// The manifest, if it can be believed.
     pub(super) manifest: Option<Manifest>,
     pub(super) mark: Position,
+    /// What may not come back, and the number of that list.
+    pub(super) refused: Option<(IdList, u64)>,
     pub(super) inventory: Inventory,
     pub(super) packs: Vec<FoundPack>,
     /// Packs that nobody names, and that hold what is missing elsewhere.
@@ -111,6 +114,7 @@ impl<'a> Survey<'a> {
             layout,
             manifest: None,
             mark: Position::default(),
+            refused: None,
             inventory: Inventory::default(),
             packs: Vec::new(),
             strays: Vec::new(),
@@ -129,6 +133,7 @@ impl<'a> Survey<'a> {
             total: 0,
         };
         survey.read_manifest()?;
+        survey.refused = survey.find_refused();
         survey.read_segments()?;
         survey.read_packs()?;
         survey.read_loose()?;
@@ -269,7 +274,10 @@ impl<'a> Survey<'a> {
             }
             None => {
                 let numbers = numbered(&*self.disk, &self.layout.logs_dir(), "operations-");
-                numbers.into_iter().map(|number| (number, None)).collect()
+                // A redaction has written all operations anew, without what may not come back.
+                let begin = self.refused.as_ref().map_or(0, |(_, number)| *number);
+                let numbers = numbers.into_iter().filter(|number| *number >= begin);
+                numbers.map(|number| (number, None)).collect()
             }
         };
         for (number, record) in records {
@@ -309,7 +317,8 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Takes note of an object whose content hashes to its id, and says whether it is valid.
+    /// Takes note of an object whose content hashes to its id, and says whether it is valid and may
+    /// be here.
     pub(super) fn object(&mut self, id: &Id, kind: Kind, content: &[u8]) -> bool {
         self.done += 1;
         if let Some(progress) = self.progress
@@ -319,6 +328,9 @@ impl<'a> Survey<'a> {
         }
         if self.inventory.holds(id) {
             return true;
+        }
+        if self.is_refused(id) {
+            return false;
         }
         if kind == Kind::Blob {
             self.hold(id, kind, &[], None);
@@ -352,7 +364,8 @@ impl<'a> Survey<'a> {
         let segments = self.segments.iter().filter_map(|segment| segment.remains.as_ref());
         for remains in segments.chain(&self.stray_segments) {
             let objects = remains.groups.iter().flat_map(|group| &group.objects);
-            for object in objects.filter(|object| object.is_whole) {
+            let kept = |id: &Id| !self.is_refused(id);
+            for object in objects.filter(|object| object.is_whole && kept(&object.id)) {
                 visit(&object.id, object.kind, remains.content(object), false)?;
             }
         }

@@ -282,11 +282,14 @@ impl Batch<'_> {
             let block = pack.block_of(objects[0].1.block, cache, keep);
             *unpacked = Some(block.and_then(|block| {
                 // Ids lie far apart: the processor fetches many at once if they are read at once.
-                let ids = objects.iter().map(|(row, _)| pack.id(*row));
-                let ids = ids.collect::<Result<Vec<Id>>>()?;
-                let spans = objects.iter().map(|(row, place)| pack.span_at(&block, *row, place));
-                let found = ids.into_iter().zip(spans).map(|(id, span)| Ok((id, span?)));
-                let found = found.collect::<Result<_>>()?;
+                let mut ids = Vec::with_capacity(objects.len());
+                for (row, _) in &*objects {
+                    ids.push(pack.id(*row)?);
+                }
+                let mut found = Vec::with_capacity(objects.len());
+                for (id, (row, place)) in ids.into_iter().zip(&*objects) {
+                    found.push((id, pack.span_at(&block, *row, place)?));
+                }
                 Ok((block, found))
             }));
         }
