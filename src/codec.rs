@@ -204,9 +204,7 @@ fn key_twice(pairs: &[(String, Value)]) -> Option<&str> {
         let mut marks = 0u64;
         for (place, (key, _)) in pairs.iter().enumerate() {
             // A key whose mark no other has set is no other's twin.
-            let (first, last) = (key.as_bytes().first(), key.as_bytes().last());
-            let sum = key.len() + 7 * usize::from(*first.unwrap_or(&0));
-            let mark = 1 << ((sum + 13 * usize::from(*last.unwrap_or(&0))) % 64);
+            let mark = key_mark(key.as_bytes());
             let is_marked = marks & mark != 0;
             marks |= mark;
             if is_marked && pairs[..place].iter().any(|(earlier, _)| earlier == key) {
@@ -218,6 +216,12 @@ fn key_twice(pairs: &[(String, Value)]) -> Option<&str> {
     let mut keys: Vec<&str> = pairs.iter().map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();
     keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+/// Gives one of 64 marks to a key: those of equal keys are equal.
+fn key_mark(key: &[u8]) -> u64 {
+    let (first, last) = (key.first().unwrap_or(&0), key.last().unwrap_or(&0));
+    1 << ((key.len() + 7 * usize::from(*first) + 13 * usize::from(*last)) % 64)
 }
 
 impl From<&str> for Value {

@@ -299,7 +299,8 @@ impl<'a> Fields<'a> {
     /// Reads a value, and makes sure that nothing in it keeps it from being kept.
     fn checked(&mut self, key: &str) -> Result<Value> {
         let value = self.read(key, Reader::value)?;
-        match value.fault() {
+        let fault = if self.reader.doubts() { value.fault() } else { None };
+        match fault {
             None => Ok(value),
             Some(why) => Err(invalid(self.kind, format!("in {key}: {why}"))),
         }
