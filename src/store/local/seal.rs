@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::disk::ASIDE_SUFFIX;
+use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
@@ -295,22 +295,12 @@ impl Inner {
         let beside = listed.filter(|entry| entry.name.starts_with(&*current));
         let beside = beside.filter(|entry| is_aside(&entry.name));
         let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
-        let mut open = vec![self.layout.refs_dir()];
-        while let Some(dir) = open.pop() {
-            let listed = match self.disk.list(&dir) {
-                // A writer removes a directory with its last file.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                listed => listed.map_err(Error::io("list", &dir))?,
-            };
-            for entry in listed {
-                let path = dir.join(&entry.name);
-                match entry.is_dir {
-                    true => open.push(path),
-                    false if is_aside(&entry.name) => found.push(path),
-                    false => {}
-                }
-            }
-        }
+        let refs_dir = self.layout.refs_dir();
+        let (files, _) =
+            disk::files_below(&*self.disk, &refs_dir).map_err(Error::io("list", &refs_dir))?;
+        let is_beside =
+            |path: &PathBuf| is_aside(&path.file_name().unwrap_or_default().to_string_lossy());
+        found.extend(files.into_iter().filter(is_beside));
         Ok(found)
     }
 
