@@ -18,7 +18,7 @@ pub(crate) struct PackOptions {
 impl PackOptions {
     /// How a store is packed that was tidied: fewer blocks, better compressed.
     pub(crate) const TIDY: PackOptions = PackOptions {
-        level: 9,
+        level: 8,
         block_bytes: 256 << 10,
         fold: true,
         dictionaries: false,
