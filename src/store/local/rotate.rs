@@ -6,8 +6,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
@@ -73,6 +73,8 @@ impl Inner {
     /// Closes the open segment and begins a short one, and drops what was prepared to follow.
     pub(crate) fn rest(&self, state: &State) -> Result<Arc<State>> {
         let spare = self.layout.spare();
+        // Who prepares one now would leave it behind.
+        let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
         match self.disk.remove(&spare) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed.map_err(Error::io("remove", spare))?,
@@ -156,7 +158,8 @@ impl Inner {
         usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
     }
 
-    /// Zero-fills the next segment ahead of its use, if the open one is half full.
+    /// Zero-fills the next segment ahead of its use, if the open one is half full; a long one, if
+    /// a quarter is.
     ///
     /// Two processes that do it at once leave one of the two files. A sweep that takes the file
     /// for a dead process's costs another try.
@@ -175,8 +178,12 @@ impl Inner {
 
     pub(crate) fn spare_due(&self, state: &State) -> bool {
         let segment = state.open_segment();
-        let half_full = segment.end().offset >= segment.bytes() / 2;
-        if !half_full || self.spare_seen.load(Ordering::Relaxed) == segment.sequence {
+        // Who fills long segments is quick, and to fill a long one with zeros takes a while.
+        let is_long = segment.bytes() >= self.options.segment_bytes_max;
+        let enough = segment.bytes() / if is_long { 4 } else { 2 };
+        if segment.end().offset < enough
+            || self.spare_seen.load(Ordering::Relaxed) == segment.sequence
+        {
             return false;
         }
         let missing = self.disk.len(&self.layout.spare()).is_err();
