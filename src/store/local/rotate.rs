@@ -21,9 +21,10 @@ use crate::store::local::state::{self, State};
 /// may have more.
 const OBJECTS_MAX: u64 = 4096;
 /// Who writes groups of this length writes many of them, and would wait at each rotation: then
-/// segments grow to so many times the usual length.
+/// segments grow to so many times the usual length, and hold so many such groups at once.
 const BULK_GROUP_BYTES: u64 = 256 << 10;
 const BULK_LENGTHS: u64 = 4;
+const BULK_GROUPS: u64 = 8;
 /// The open segment of a store that was tidied is this short: it waits for who writes next, and its
 /// zeros are part of the store's size.
 const RESTING_BYTES: u64 = 8 << 10;
@@ -151,9 +152,12 @@ impl Inner {
 
     /// Gives the length of the segment after this one.
     pub(crate) fn segment_bytes(&self, old: &Segment, group_bytes: u64) -> u64 {
-        let lengths = if group_bytes >= BULK_GROUP_BYTES { BULK_LENGTHS } else { 1 };
+        let (lengths, ahead) = match group_bytes >= BULK_GROUP_BYTES {
+            true => (BULK_LENGTHS, group_bytes.saturating_mul(BULK_GROUPS)),
+            false => (1, 0),
+        };
         let longest = self.options.segment_bytes_max.saturating_mul(lengths);
-        let usual = old.bytes().saturating_mul(2);
+        let usual = old.bytes().saturating_mul(2).max(ahead);
         let usual = usual.clamp(self.options.segment_bytes_min, longest);
         usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
     }
