@@ -57,6 +57,8 @@ pub struct GcOptions<'a> {
     pub operations_ms: i64,
     /// Whether all packs are written anew, as small as can be.
     pub aggressive: bool,
+    /// Whether it takes no more than one thread, to leave the others to those who wait for them.
+    pub one_thread: bool,
     /// After about this time it stops, at the next point where it can.
     pub max_time: Option<Duration>,
     /// Is told how many objects were looked at and written, and of how many.
@@ -83,6 +85,7 @@ impl GcOptions<'_> {
             prune_ms: i64::MIN,
             operations_ms: i64::MIN,
             aggressive: false,
+            one_thread: false,
             max_time: None,
             progress: None,
         }
@@ -182,10 +185,10 @@ impl<'a> Collection<'a> {
             |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
         let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
         marker.mark_journal(&snapshot)?;
+        marker.mark_named(&snapshot)?;
         if let Some(young_after_ms) = self.options.young_after_ms() {
             marker.mark_young(young_after_ms)?;
         }
-        marker.mark_named(&snapshot)?;
         watch(Step::Marked);
         let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
         watch(Step::PacksWritten);
@@ -207,15 +210,16 @@ impl<'a> Collection<'a> {
         let snapshot = self.snapshot()?;
         let tell = |_: u64| {};
         let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
-        match self.options.young_after_ms() {
-            Some(young_after_ms) => {
-                marker.mark_journal(&snapshot)?;
-                marker.mark_young(young_after_ms)?;
-            }
+        let young_after_ms = self.options.young_after_ms();
+        match young_after_ms {
+            Some(_) => marker.mark_journal(&snapshot)?,
             None => marker.list_journal(&snapshot.state),
         }
         self.report.operations = self.expired(&snapshot.state)?;
         marker.mark_named(&snapshot)?;
+        if let Some(young_after_ms) = young_after_ms {
+            marker.mark_young(young_after_ms)?;
+        }
         self.count(&marker)?;
         self.sweep_leftovers(false)?;
         self.report.objects_after =

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::disk::ASIDE_SUFFIX;
+use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
@@ -112,7 +112,7 @@ impl Inner {
         state: &Arc<State>,
         sealed: &[Arc<Segment>],
     ) -> Result<Option<PackInfo>> {
-        let mut writer = self.pack_writer(false)?;
+        let mut writer = self.pack_writer(false, false)?;
         let mut empty = true;
         for segment in sealed {
             segment.for_each(&mut |id, place, content| {
@@ -131,9 +131,9 @@ impl Inner {
         self.finish_pack(writer, state).map(Some)
     }
 
-    /// Begins a pack; one that gets folded blocks may be folded itself.
-    fn pack_writer(&self, fold: bool) -> Result<PackWriter> {
-        let options = PackOptions { fold, ..PackOptions::default() };
+    /// Begins a pack; one that gets blocks of a form may have that form itself.
+    fn pack_writer(&self, fold: bool, dictionaries: bool) -> Result<PackWriter> {
+        let options = PackOptions { fold, dictionaries, ..PackOptions::default() };
         PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), options)
     }
 
@@ -189,8 +189,12 @@ impl Inner {
             if same.len() < MERGE_PACKS {
                 continue;
             }
-            let folded: Result<Vec<bool>> = same.iter().map(|pack| pack.may_be_folded()).collect();
-            let mut writer = self.pack_writer(folded?.contains(&true))?;
+            let (mut fold, mut dictionaries) = (false, false);
+            for pack in &same {
+                fold |= pack.may_be_folded()?;
+                dictionaries |= pack.may_have_dictionaries()?;
+            }
+            let mut writer = self.pack_writer(fold, dictionaries)?;
             writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
             for pack in &same {
                 for block in 0..pack.blocks() {
@@ -291,22 +295,12 @@ impl Inner {
         let beside = listed.filter(|entry| entry.name.starts_with(&*current));
         let beside = beside.filter(|entry| is_aside(&entry.name));
         let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
-        let mut open = vec![self.layout.refs_dir()];
-        while let Some(dir) = open.pop() {
-            let listed = match self.disk.list(&dir) {
-                // A writer removes a directory with its last file.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                listed => listed.map_err(Error::io("list", &dir))?,
-            };
-            for entry in listed {
-                let path = dir.join(&entry.name);
-                match entry.is_dir {
-                    true => open.push(path),
-                    false if is_aside(&entry.name) => found.push(path),
-                    false => {}
-                }
-            }
-        }
+        let refs_dir = self.layout.refs_dir();
+        let (files, _) =
+            disk::files_below(&*self.disk, &refs_dir).map_err(Error::io("list", &refs_dir))?;
+        let is_beside =
+            |path: &PathBuf| is_aside(&path.file_name().unwrap_or_default().to_string_lossy());
+        found.extend(files.into_iter().filter(is_beside));
         Ok(found)
     }
 
