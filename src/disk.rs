@@ -7,6 +7,7 @@
 //! Not here: any knowledge of what the files mean.
 
 mod bell;
+mod files;
 mod network;
 mod scratch;
 mod shared;
@@ -21,6 +22,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use bell::{Bell, Heard};
+pub use files::{
+    ASIDE_SUFFIX, aside, create_dir_durably, files_below, read_file, remove_if_empty, remove_tree,
+    replace_file,
+};
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
 pub use source::{
@@ -69,6 +74,10 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory that is empty. A disk that has no directories of its own need not.
+    fn remove_dir(&self, _dir: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Names the network file system that a path is on, if it is on one.
@@ -193,67 +202,6 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// Reads a whole file of at most `bytes_max`.
-pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = disk.open(path, OpenMode::Read)?;
-    let bytes = file.len()?;
-    if bytes > bytes_max {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("{bytes} bytes long, expected at most {bytes_max}"),
-        ));
-    }
-    let mut content = vec![0; bytes as usize];
-    let filled = file.read_full_at(&mut content, 0)?;
-    content.truncate(filled);
-    Ok(content)
-}
-
-/// Puts a file under its final name, whole and durable, or not at all.
-///
-/// The bytes go to a name beside it first. A crash leaves the old file or the new one, and perhaps
-/// the one beside it.
-pub fn replace_file(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
-    let aside = aside(disk, path)?;
-    let written = (|| {
-        let file = disk.open(&aside, OpenMode::CreateNew)?;
-        file.write_all_at(content, 0)?;
-        file.sync_data()?;
-        disk.rename(&aside, path)
-    })();
-    if written.is_err() {
-        // Best effort: the error that counts is the one above.
-        let _ = disk.remove(&aside);
-    }
-    written?;
-    disk.sync_dir(path.parent().expect("a file stands in a directory"))
-}
-
-/// Makes a directory, and those above it, durably.
-pub fn create_dir_durably(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
-    let parent = match dir.parent() {
-        None => return disk.create_dir(dir),
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-    };
-    if disk.len(parent).is_err() {
-        create_dir_durably(disk, parent)?;
-    }
-    disk.create_dir(dir)?;
-    disk.sync_dir(parent)
-}
-
-/// The ending of names that are not final yet.
-pub const ASIDE_SUFFIX: &str = ".tmp";
-
-/// Finds a name beside a path that nobody else uses.
-pub fn aside(disk: &dyn Disk, path: &Path) -> io::Result<std::path::PathBuf> {
-    let mut random = [0u8; 8];
-    disk.random(&mut random)?;
-    let name = path.file_name().expect("a file has a name").to_string_lossy();
-    Ok(path.with_file_name(format!("{name}.{:016x}{ASIDE_SUFFIX}", u64::from_le_bytes(random))))
-}
-
 /// The real file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsDisk;
@@ -316,6 +264,10 @@ impl Disk for OsDisk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir(dir)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

@@ -172,6 +172,12 @@ pub trait Snapshot: Send + Sync {
         });
         labelled.collect()
     }
+
+    /// Finds the first object with this label among up to `limit` that [`Snapshot::path`] gives.
+    fn nearest(&self, from: &Id, label: &str, limit: usize) -> Result<Option<Id>> {
+        let path = self.labels(from, limit)?;
+        Ok(path.into_iter().find(|(_, found)| &**found == label).map(|(id, _)| id))
+    }
 }
 
 /// An object as read: its kind and its content.

@@ -19,6 +19,7 @@ mod record;
 mod rename;
 mod scrub;
 mod secrets;
+mod seen;
 mod unescape;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -38,6 +39,7 @@ use mend::Mender;
 pub use patterns::Patterns;
 use record::{Recorded, record};
 pub use scrub::{REPLACEMENT, Scrubber};
+use seen::Seen;
 
 /// The event and the operation that say what was redacted.
 const REDACT: &str = "redact";
@@ -105,15 +107,20 @@ impl RedactOutcome {
     }
 }
 
-/// Replaces what is looked for in all of a store, for good.
+/// Replaces what is looked for in all of a store, for good. `tell` learns how many objects of how
+/// many were looked at.
 pub fn redact(
     store: &LocalStore,
     options: RedactOptions,
     operation: &Operation,
+    tell: &dyn Fn(u64, u64),
 ) -> Result<RedactOutcome> {
     let RedactOptions { what, replacement, dry_run } = options;
+    let is_searched = matches!(what, RedactWhat::Patterns(_)) && !dry_run;
+    let seen = Seen::of(store, if is_searched { 2 } else { 1 }, tell)?;
     let mut redaction = Redaction {
         ledger: Ledger::default(),
+        seen: &seen,
         hits: Vec::new(),
         scrubber: None,
         finder: Mender::default(),
@@ -142,7 +149,7 @@ pub fn redact(
     if let Some(scrubber) = &scrubber {
         outcome.matches = scrubber.counted();
         if !dry_run {
-            outcome.left = check::search(store, scrubber)?;
+            outcome.left = check::search(store, scrubber, &seen)?;
         }
     }
     Ok(outcome)
@@ -151,6 +158,7 @@ pub fn redact(
 /// A store while something is redacted.
 struct Redaction<'a> {
     ledger: Ledger,
+    seen: &'a Seen<'a>,
     /// Which objects contain it, by number.
     hits: Vec<bool>,
     /// What is looked for; it counts.
@@ -234,6 +242,7 @@ impl Rewriter for Redaction<'_> {
         if self.ledger.graph.has(id) {
             return Ok(());
         }
+        self.seen.one();
         let mut object = Object::decode(kind, content)?;
         let Some(row) = self.ledger.note(id, &object) else {
             return Ok(());

@@ -30,14 +30,15 @@ pub fn memory_at(snapshot: &dyn Snapshot, entry: Id) -> Result<Option<Id>> {
 }
 
 fn memory_within(snapshot: &dyn Snapshot, entry: Id, steps: usize) -> Result<Option<Id>> {
-    for id in walk::path(snapshot, entry).take(steps) {
-        let id = id?;
-        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        if &*topology.label == MEMORY_LABEL
-            && let Some(node) = linked_node(snapshot, &read_entry(snapshot, &id)?.body)?
-        {
+    let mut next = Some(entry);
+    while let Some(from) = next
+        && let Some(id) = snapshot.nearest(&from, MEMORY_LABEL, steps)?
+    {
+        let entry = read_entry(snapshot, &id)?;
+        if let Some(node) = linked_node(snapshot, &entry.body)? {
             return Ok(Some(node));
         }
+        next = entry.parents.first().copied();
     }
     Ok(None)
 }

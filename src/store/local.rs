@@ -163,6 +163,8 @@ pub(crate) struct Inner {
     followed: AtomicBool,
     /// The open segment for which the next one was seen to be prepared.
     spare_seen: AtomicU64,
+    /// Held by the thread that prepares it.
+    preparing: Mutex<()>,
     /// Held by the thread that syncs for the others.
     syncing: Mutex<()>,
     /// What this handle knows to be durable.
@@ -233,6 +235,7 @@ impl LocalStore {
             sync_bell: OnceLock::new(),
             followed: AtomicBool::new(false),
             spare_seen: AtomicU64::new(0),
+            preparing: Mutex::new(()),
             syncing: Mutex::new(()),
             durable: Mutex::default(),
             dead: AtomicBool::new(false),
@@ -278,7 +281,8 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let target = self.inner.commit(plan).inspect_err(|_| self.inner.decline_sync())?;
+        let soon = durability == Durability::Full;
+        let target = self.inner.commit(plan, soon).inspect_err(|_| self.inner.decline_sync())?;
         match durability {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
@@ -286,9 +290,7 @@ impl Store for LocalStore {
                 self.housekeeper.sync_soon(self.inner.is_far_behind(target));
             }
         }
-        if self.inner.maintenance_due() {
-            self.housekeeper.maintain_soon();
-        }
+        self.housekeeper.look_after();
         Ok(())
     }
 
@@ -404,10 +406,11 @@ impl Inner {
             return Ok(());
         }
         // An empty transaction, so that what the links rely on is vouched for and durable.
-        let target = self.commit(&mut |snapshot| {
+        let mut plan = |snapshot: &dyn Snapshot| {
             transaction::check_links(object, snapshot)?;
             Ok(Transaction::default())
-        })?;
+        };
+        let target = self.commit(&mut plan, true)?;
         self.wait_durable(target)
     }
 

@@ -223,3 +223,31 @@ fn a_backup_that_stops_at_any_call_leaves_the_one_before_or_the_new_one() {
     }
     assert!(tried > 40, "{tried}");
 }
+
+#[test]
+fn what_a_killed_restore_left_goes_with_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, copy) = (dir.path().join("a"), dir.path().join("copy"));
+    let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+    let (store, _) = LocalStore::init(Arc::clone(&disk), &store, support::options()).unwrap();
+    support::append(&store, "main", "hello").unwrap();
+    back_up(&store, &copy).unwrap();
+    let left = |name: &str| {
+        let left = dir.path().join("to").join(name);
+        std::fs::create_dir_all(left.join("objects/pack")).unwrap();
+        std::fs::write(left.join("objects/pack/half"), "x").unwrap();
+        left
+    };
+    let ours = left(".sapwood.0123456789abcdef.tmp");
+    std::fs::write(ours.join("maintenance.lock"), "").unwrap();
+    let others = [left(".sapwood.tmp"), left("x.0123456789abcdef.tmp")];
+    std::fs::write(others[1].join("maintenance.lock"), "").unwrap();
+    let to = dir.path().join("to/.sapwood");
+    restore(&disk, &copy, &to, false, &mut |_, _| {}).unwrap();
+    assert!(!ours.exists());
+    assert!(others.iter().all(|other| other.exists()), "what is none of ours stays");
+    assert_eq!(
+        support::texts(&LocalStore::open(disk, &to, support::options()).unwrap(), "main").unwrap(),
+        ["hello"]
+    );
+}

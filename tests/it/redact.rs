@@ -23,5 +23,5 @@ pub(crate) fn redact_literal(store: &LocalStore, literal: &str) -> sapwood::Resu
         dry_run: false,
     };
     let (actor, command) = ("tester".to_owned(), "redact --pattern-file".to_owned());
-    redact(store, options, &Operation { time: 9, actor, command })
+    redact(store, options, &Operation { time: 9, actor, command }, &|_, _| {})
 }

@@ -1,12 +1,15 @@
 //! The arguments: what every command takes, and which commands there are.
 //!
 //! Help, man pages and completions are made from this definition; docs/CLI.md is held against it
-//! by the test below.
+//! by the test below. A run defines the one command that is asked for: all of them take longer to
+//! define than most commands take to run.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config;
 use crate::failure::{self, Answer, Failure};
@@ -21,6 +24,7 @@ use crate::porcelain::*;
     name = "sapwood",
     version,
     max_term_width = 80,
+    subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
     after_help = "\
@@ -39,13 +43,18 @@ Examples:
   sapwood log --graph --all --oneline
   sapwood context --memory"
 )]
+struct Root {
+    #[command(flatten)]
+    global: Global,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+/// What was asked for.
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(flatten)]
-    pub(crate) choice: Choice,
-    #[command(subcommand)]
-    pub(crate) command: Command,
+    global: Global,
+    choice: Choice,
+    command: Command,
 }
 
 /// What every command takes.
@@ -93,6 +102,16 @@ macro_rules! commands {
         #[derive(Subcommand)]
         pub(crate) enum Command {
             $($(#[$attribute])* $variant($module::Args),)*
+        }
+
+        /// Defines the command of this name, if there is one.
+        fn define(name: &str) -> Option<clap::Command> {
+            $(if is_named(stringify!($variant), name) {
+                // One name, for as long as the process runs.
+                let command = clap::Command::new(&*name.to_owned().leak());
+                return Some(<$module::Args as Args>::augment_args(command));
+            })*
+            None
         }
 
         fn dispatch(command: Command, context: &mut Context) -> Result<Answer, Failure> {
@@ -175,6 +194,43 @@ commands! {
     Help => help,
     Completions => completions,
     Man => man,
+}
+
+/// Defines all commands.
+pub(crate) fn definition() -> clap::Command {
+    Command::augment_subcommands(Root::command())
+}
+
+/// Reads the arguments of this process.
+///
+/// Only the first command that is named is defined. Where that says no, all are, and they say why:
+/// what one command takes, it takes beside the others too.
+pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    let named = words.iter().skip(1).filter_map(|word| word.to_str()).find_map(define);
+    let parsed = read(Root::command().subcommands(named), words);
+    match parsed {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => read(definition(), words),
+        parsed => parsed,
+    }
+}
+
+fn read(mut definition: clap::Command, words: &[OsString]) -> Result<Arguments, clap::Error> {
+    let read = |matches: &ArgMatches| {
+        let Root { global, choice } = Root::from_arg_matches(matches)?;
+        Ok(Arguments { global, choice, command: Command::from_arg_matches(matches)? })
+    };
+    let matches = definition.try_get_matches_from_mut(words)?;
+    read(&matches).map_err(|error: clap::Error| error.format(&mut definition))
+}
+
+/// Says whether a variant stands for the command of this name: `CherryPick` for `cherry-pick`.
+fn is_named(variant: &str, name: &str) -> bool {
+    let mut name = name.bytes();
+    let fits = variant.bytes().enumerate().all(|(place, byte)| {
+        let begins = byte.is_ascii_uppercase() && place > 0;
+        (!begins || name.next() == Some(b'-')) && name.next() == Some(byte.to_ascii_lowercase())
+    });
+    fits && name.next().is_none()
 }
 
 /// Runs a command and turns how it went into an exit code.

@@ -27,10 +27,9 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    match args::Arguments::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    match args::parse(&words) {
         Ok(arguments) => args::run(arguments),
         Err(error) => failure::usage(&error),
     }

@@ -69,6 +69,15 @@ fn is_missing(error: &Error) -> bool {
     )
 }
 
+/// Writes how many there are of something that has a regular plural.
+pub(crate) fn counted(count: impl TryInto<u64>, one: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}s"),
+    }
+}
+
 /// Writes a number of bytes as git's `-H` does.
 pub(crate) fn human(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

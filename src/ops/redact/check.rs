@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::object::Object;
 use crate::ops::redact::mend::Mender;
 use crate::ops::redact::scrub::Scrubber;
+use crate::ops::redact::seen::Seen;
 use crate::store::local::{LocalStore, Part};
 
 /// Literals shorter than this are not looked for in files as they lie there: compressed bytes would
@@ -21,7 +22,11 @@ const TOLD_MAX: usize = 100;
 ///
 /// Objects are decompressed, wherever they lie and whether anything leads to them or not; literals
 /// are looked for in the bytes of all files too.
-pub(super) fn search(store: &LocalStore, scrubber: &Scrubber) -> Result<Vec<String>> {
+pub(super) fn search(
+    store: &LocalStore,
+    scrubber: &Scrubber,
+    seen: &Seen<'_>,
+) -> Result<Vec<String>> {
     let scrubber = Arc::new(scrubber.uncounted());
     let mender = Mender::scrubbing(&scrubber);
     let literals: Vec<&[u8]> = scrubber
@@ -40,6 +45,7 @@ pub(super) fn search(store: &LocalStore, scrubber: &Scrubber) -> Result<Vec<Stri
     store.inspect(overlap, &mut |part| {
         let place = match part {
             Part::Object(id, kind, content) => {
+                seen.one();
                 let found = mender.object(&mut Object::decode(kind, content)?);
                 found.then(|| format!("{kind} {id}"))
             }

@@ -15,6 +15,7 @@ use crate::ops::redact::graph::Row;
 use crate::ops::redact::ledger::{Ledger, sessions_touched};
 use crate::ops::redact::mend::Fate;
 use crate::ops::redact::record::{Recorded, record};
+use crate::ops::redact::seen::Seen;
 use crate::ops::removed::parts;
 use crate::ops::undo::concerns;
 use crate::store::local::{Ending, LocalStore, Operations, Put, Rewriter};
@@ -60,18 +61,22 @@ pub struct ForgetOutcome {
     pub refs: Vec<Shortened>,
 }
 
-/// Removes an entry and all that follows it, or a session, for good.
+/// Removes an entry and all that follows it, or a session, for good. `tell` learns how many objects
+/// of how many were looked at.
 pub fn forget(
     store: &LocalStore,
     what: &ForgetWhat,
     dry_run: bool,
     operation: &Operation,
+    tell: &dyn Fn(u64, u64),
 ) -> Result<ForgetOutcome> {
+    let seen = Seen::of(store, 1, tell)?;
     if let ForgetWhat::Entry(id) = what {
         crate::repo::read_entry(&*store.snapshot()?, id)?;
     }
     let mut forgetting = Forgetting {
         ledger: Ledger::default(),
+        seen: &seen,
         what,
         operation,
         gone: HashSet::new(),
@@ -84,6 +89,7 @@ pub fn forget(
 /// A store while something is forgotten.
 struct Forgetting<'a> {
     ledger: Ledger,
+    seen: &'a Seen<'a>,
     what: &'a ForgetWhat,
     operation: &'a Operation,
     gone: HashSet<Id>,
@@ -274,6 +280,7 @@ fn is_shortcut(name: &RefName) -> bool {
 impl Rewriter for Forgetting<'_> {
     fn see(&mut self, id: &Id, kind: Kind, content: &[u8]) -> Result<()> {
         if !self.ledger.graph.has(id) {
+            self.seen.one();
             self.ledger.note(id, &Object::decode(kind, content)?);
         }
         Ok(())

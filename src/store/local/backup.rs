@@ -19,10 +19,12 @@ mod copy;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
-use crate::store::local::layout::Layout;
+use crate::store::local::layout::{Layout, is_aside};
+use crate::store::local::lock::LockFile;
 use crate::store::local::mirror::Mirrors;
 use crate::store::local::{FsckOptions, FsckReport, LocalStore, Options, Severity, init};
 use copy::Copy;
@@ -117,7 +119,8 @@ pub fn verify_backup(
 /// Makes a store of a backup. The store appears when it is whole; one that is there is refused, or
 /// moved aside, and then its new place is given.
 ///
-/// A crash leaves a directory beside it whose name ends in `.tmp`, and nothing else.
+/// A crash leaves a directory beside it whose name ends in `.tmp`, and nothing else; the next one
+/// to the same place removes it, unless it is still being written.
 pub fn restore(
     disk: &Arc<dyn Disk>,
     from: &Path,
@@ -145,8 +148,13 @@ pub fn restore(
     if let Some(parent) = parent {
         disk::create_dir_durably(&**disk, parent).map_err(Error::io("create", parent))?;
     }
+    remove_abandoned(&**disk, to)?;
     let aside = disk::aside(&**disk, to).map_err(Error::io("name", to))?;
     let layout = Layout::new(&aside);
+    // Held while it is written, so that nobody takes it for abandoned.
+    disk::create_dir_durably(&**disk, &aside).map_err(Error::io("create", &aside))?;
+    let lock = LockFile::open(&**disk, layout.maintenance_lock())?;
+    let held = lock.acquire(Duration::ZERO)?;
     let mut copy = Copy::new(&**disk, &source.inner.layout, &layout, tell);
     copy.prepare()?;
     if !copy.once(&source.inner)? {
@@ -159,6 +167,7 @@ pub fn restore(
     init::write_format(&**disk, &layout)?;
     check_restored(disk, &aside)?;
     write_mirrors(disk, &source, &layout)?;
+    held.release(0)?;
     let mut moved = None;
     if taken {
         let place = free_beside(&**disk, to);
@@ -169,6 +178,31 @@ pub fn restore(
     let parent = parent.unwrap_or(Path::new("."));
     disk.sync_dir(parent).map_err(Error::io("sync", parent))?;
     Ok((report, moved))
+}
+
+/// Removes what restores to the same place have left that were killed.
+fn remove_abandoned(disk: &dyn Disk, to: &Path) -> Result<()> {
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for entry in disk.list(parent).map_err(Error::io("list", parent))? {
+        let is_ours = entry.is_dir
+            && is_aside(&entry.name)
+            && entry.name.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
+        let path = parent.join(&entry.name);
+        let lock = Layout::new(&path).maintenance_lock();
+        if is_ours && disk.len(&lock).is_ok() {
+            let file = LockFile::open(disk, lock)?;
+            match file.acquire(Duration::ZERO) {
+                Ok(_held) => {
+                    disk::remove_tree(disk, &path).map_err(Error::io("remove", &path))?;
+                }
+                Err(Error::LockTimeout { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Follows every link of what was restored, before it gets its name.

@@ -182,10 +182,10 @@ impl<'a> Collection<'a> {
             |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
         let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
         marker.mark_journal(&snapshot)?;
+        marker.mark_named(&snapshot)?;
         if let Some(young_after_ms) = self.options.young_after_ms() {
             marker.mark_young(young_after_ms)?;
         }
-        marker.mark_named(&snapshot)?;
         watch(Step::Marked);
         let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
         watch(Step::PacksWritten);
@@ -207,15 +207,16 @@ impl<'a> Collection<'a> {
         let snapshot = self.snapshot()?;
         let tell = |_: u64| {};
         let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
-        match self.options.young_after_ms() {
-            Some(young_after_ms) => {
-                marker.mark_journal(&snapshot)?;
-                marker.mark_young(young_after_ms)?;
-            }
+        let young_after_ms = self.options.young_after_ms();
+        match young_after_ms {
+            Some(_) => marker.mark_journal(&snapshot)?,
             None => marker.list_journal(&snapshot.state),
         }
         self.report.operations = self.expired(&snapshot.state)?;
         marker.mark_named(&snapshot)?;
+        if let Some(young_after_ms) = young_after_ms {
+            marker.mark_young(young_after_ms)?;
+        }
         self.count(&marker)?;
         self.sweep_leftovers(false)?;
         self.report.objects_after =

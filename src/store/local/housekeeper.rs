@@ -1,5 +1,5 @@
-//! The threads that do what nobody should wait for: one syncs late, one seals and prepares
-//! segments, so that a sync does not wait for a long merge.
+//! The threads that do what nobody should wait for: one syncs late and prepares segments, one seals
+//! and merges, so that neither a sync nor the next segment waits for a long merge.
 //!
 //! Each begins with the first request, and ends, its work done, when the store is dropped. Without
 //! [`Options::background`](super::Options::background) there are none, and the work is left to the
@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::store::local::Inner;
+use crate::store::local::{Inner, seal};
 
 /// How long a relaxed commit may stay unsynced.
 const SYNC_DELAY: Duration = Duration::from_millis(500);
@@ -34,6 +34,8 @@ struct Wanted {
     sync: bool,
     /// There is so much to sync that it should not wait for more.
     sync_now: bool,
+    /// The next segment is to be prepared.
+    spare: bool,
     maintenance: bool,
     stop: bool,
 }
@@ -61,8 +63,26 @@ impl Housekeeper {
         }
     }
 
+    /// Asks for what is due after a commit.
+    pub(crate) fn look_after(&self) {
+        let state = self.shared.inner.state();
+        if self.shared.inner.spare_due(&state) {
+            self.prepare_soon();
+        }
+        if seal::is_due(&state) {
+            self.maintain_soon();
+        }
+    }
+
+    /// Asks for the next segment.
+    fn prepare_soon(&self) {
+        if !std::mem::replace(&mut self.shared.wanted().spare, true) {
+            self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
+        }
+    }
+
     /// Asks for maintenance.
-    pub(crate) fn maintain_soon(&self) {
+    fn maintain_soon(&self) {
         if !std::mem::replace(&mut self.shared.wanted().maintenance, true) {
             self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
         }
@@ -114,15 +134,24 @@ impl Shared {
     }
 
     fn sync_late(&self) {
-        while let Some(wanted) = self.next(|wanted| wanted.sync) {
+        while let Some(wanted) = self.next(|wanted| wanted.sync || wanted.spare) {
+            let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.sync_now && !wanted.spare;
             let (mut wanted, _) = self
                 .changed
-                .wait_timeout_while(wanted, SYNC_DELAY, |wanted| !wanted.stop && !wanted.sync_now)
+                .wait_timeout_while(wanted, SYNC_DELAY, idle)
                 .unwrap_or_else(PoisonError::into_inner);
+            let (is_sync, is_spare) = (wanted.sync, wanted.spare);
             (wanted.sync, wanted.sync_now) = (false, false);
             drop(wanted);
-            // A failed sync closes the handle: the next commit says so.
-            let _ = self.inner.sync();
+            if is_spare {
+                // Where it can't be prepared, the next commit asks again.
+                let _ = self.inner.prepare_spare();
+                self.wanted().spare = false;
+            }
+            if is_sync {
+                // A failed sync closes the handle: the next commit says so.
+                let _ = self.inner.sync();
+            }
         }
     }
 
@@ -145,6 +174,9 @@ impl Shared {
         let wanted = std::mem::take(&mut *self.wanted());
         if wanted.sync {
             let _ = self.inner.sync();
+        }
+        if wanted.spare && self.inner.options.background {
+            let _ = self.inner.prepare_spare();
         }
         if wanted.maintenance && self.inner.options.background {
             let _ = self.inner.maintain();

@@ -1,8 +1,9 @@
 //! Mirror files: every ref as a file that a person can `cat`.
 //!
-//! They are written under the writer lock, after the journal, and never read for truth. A file that
-//! keeps its length is overwritten in place: replacing a file by renaming makes some file systems
-//! flush it, at the price of a sync.
+//! They are written under the writer lock, after the journal, and never read for truth. A file is
+//! made and overwritten in place: replacing one by renaming makes some file systems flush it, at
+//! the price of a sync. So who looks at that moment may find a new file empty, or behind the line
+//! that counts the rest of a longer one; who died there left it to the next writer.
 //!
 //! Invariant: no two ref names share a file, also not where the file system folds case or
 //! normalises Unicode. So what is not a lower-case ASCII letter, a digit, or one of ` -_.+=@,` is
@@ -14,14 +15,15 @@ mod list;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 use crate::store::local::durable::Position;
 use crate::store::local::layout::Layout;
-use crate::store::{NAMED_CLASSES, RefName, RefValue};
+use crate::store::{NAMED_CLASSES, RefMove, RefName, RefValue};
 
 /// How many mirror files are kept open.
 const OPEN_MAX: usize = 128;
@@ -34,6 +36,8 @@ pub(crate) struct Mirrors {
     disk: Arc<dyn Disk>,
     layout: Layout,
     open: HashMap<RefName, (Box<dyn DiskFile>, u64)>,
+    /// The directory that was made last, or was there.
+    made: Option<PathBuf>,
     /// Whether no mirror is known to be behind its ref.
     whole: bool,
     /// The end of the journal up to which the open files are those that have the names.
@@ -42,7 +46,8 @@ pub(crate) struct Mirrors {
 
 impl Mirrors {
     pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Mirrors {
-        Mirrors { disk, layout, open: HashMap::new(), whole: true, kept_until: Position::default() }
+        let kept_until = Position::default();
+        Mirrors { disk, layout, open: HashMap::new(), made: None, whole: true, kept_until }
     }
 
     /// Says whether no mirror is known to be behind its ref.
@@ -73,27 +78,80 @@ impl Mirrors {
         }
     }
 
+    /// Writes the new value of a ref into its file, or removes the file.
+    pub(crate) fn follow(&mut self, moved: &RefMove) -> Result<()> {
+        match &moved.new {
+            Some(value) if moved.old.is_none() => self.put(&moved.name, value, true),
+            value => self.write(&moved.name, value.as_ref()),
+        }
+    }
+
     /// Writes a ref's value into its file, or removes the file.
     pub(crate) fn write(&mut self, name: &RefName, value: Option<&RefValue>) -> Result<()> {
-        let Some(value) = value else {
-            return self.remove(name);
-        };
+        match value {
+            Some(value) => self.put(name, value, false),
+            None => self.remove(name),
+        }
+    }
+
+    fn put(&mut self, name: &RefName, value: &RefValue, is_new: bool) -> Result<()> {
         let text = format!("{value}\n");
         if !self.open.contains_key(name) {
             if self.open.len() >= OPEN_MAX {
                 self.open.clear();
             }
             let path = self.path(name);
-            if let Ok(file) = self.disk.open(&path, OpenMode::Write) {
-                let bytes = file.len().map_err(Error::io("read", path))?;
-                self.open.insert(name.clone(), (file, bytes));
+            match self.open_file(&path, is_new) {
+                Ok(found) => self.open.insert(name.clone(), found),
+                // One that cannot be written to: another takes its place.
+                Err(_) => return self.replace(name, &text),
+            };
+        }
+        let (file, bytes) = self.open.get_mut(name).expect("it was just opened");
+        let written = file.write_all_at(text.as_bytes(), 0).and_then(|()| {
+            match std::mem::replace(bytes, text.len() as u64) > text.len() as u64 {
+                true => file.set_len(text.len() as u64),
+                false => Ok(()),
+            }
+        });
+        written.map_err(|source| {
+            self.open.remove(name);
+            Error::io("write", self.path(name))(source)
+        })
+    }
+
+    /// Opens a mirror file, made where there is none, and gives its length.
+    fn open_file(&mut self, path: &Path, is_new: bool) -> io::Result<(Box<dyn DiskFile>, u64)> {
+        if is_new {
+            match self.create(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return Ok((created?, 0)),
             }
         }
-        match self.open.get(name) {
-            Some((file, bytes)) if *bytes == text.len() as u64 => file
-                .write_all_at(text.as_bytes(), 0)
-                .map_err(|source| Error::io("write", self.path(name))(source)),
-            _ => self.replace(name, &text),
+        match self.disk.open(path, OpenMode::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((self.create(path)?, 0)),
+            found => {
+                let file = found?;
+                let bytes = file.len()?;
+                Ok((file, bytes))
+            }
+        }
+    }
+
+    /// Makes a mirror file, and its directory unless that was the last one to be made.
+    fn create(&mut self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let dir = path.parent().expect("a mirror file stands in a directory");
+        let is_made = self.made.as_deref() == Some(dir);
+        if !is_made {
+            self.disk.create_dir(dir)?;
+            self.made = Some(dir.to_owned());
+        }
+        match self.disk.open(path, OpenMode::CreateNew) {
+            Err(error) if is_made && error.kind() == io::ErrorKind::NotFound => {
+                self.disk.create_dir(dir)?;
+                self.disk.open(path, OpenMode::CreateNew)
+            }
+            created => created,
         }
     }
 
@@ -102,7 +160,7 @@ impl Mirrors {
         let path = self.path(name);
         match disk::read_file(&*self.disk, &path, 4096) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", path)(error)),
         }
     }
@@ -136,7 +194,7 @@ impl Mirrors {
         self.open.remove(name);
         let path = self.path(name);
         match self.disk.remove(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::io("remove", path)(error))
             }
             _ => Ok(()),
@@ -233,13 +291,22 @@ mod tests {
         let mut mirrors = Mirrors::new(Arc::new(OsDisk), Layout::new(dir.path()));
         let name = RefName::new("sessions/s/heads/main").unwrap();
         let value = |byte| RefValue::Id(crate::id::Id::from_bytes([byte; 32]));
+        let mut old = None;
         for next in [value(1), value(2), RefValue::Symbolic(RefName::head()), value(3)] {
-            mirrors.write(&name, Some(&next)).unwrap();
+            let new = Some(next.clone());
+            mirrors.follow(&RefMove { name: name.clone(), old, new: new.clone() }).unwrap();
+            old = new;
             let path = dir.path().join("refs/sessions/s/heads/main");
             let text = disk::read_file(&OsDisk, &path, 100).unwrap();
             assert_eq!(text, format!("{next}\n").into_bytes());
         }
         mirrors.write(&name, None).unwrap();
         assert_eq!(mirrors.read(&name).unwrap(), None);
+        // One that is there although its ref is new was left behind.
+        mirrors.write(&name, Some(&value(4))).unwrap();
+        mirrors.keep_if(false);
+        let new = Some(RefValue::Symbolic(RefName::head()));
+        mirrors.follow(&RefMove { name: name.clone(), old: None, new: new.clone() }).unwrap();
+        assert_eq!(mirrors.read(&name).unwrap(), new.map(|value| value.to_string()));
     }
 }

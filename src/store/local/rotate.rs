@@ -27,6 +27,9 @@ const BULK_LENGTHS: u64 = 4;
 /// The open segment of a store that was tidied is this short: it waits for who writes next, and its
 /// zeros are part of the store's size.
 const RESTING_BYTES: u64 = 8 << 10;
+/// Who finds no spare segment writes the zeros of one up to this length, and of a longer one says
+/// how many there are: to write them takes milliseconds, under the lock.
+const HURRIED_ZEROS_MAX: u64 = 512 << 10;
 
 /// Makes a file of zeros under its name, whole or not at all. Its directory is not synced.
 pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64, zeros: Zeros) -> Result<()> {
@@ -132,7 +135,7 @@ impl Inner {
         let renamed = disk.len(&spare).is_ok_and(|found| found >= bytes)
             && disk.rename(&spare, &path).is_ok();
         if !renamed {
-            let zeros = match bytes > self.options.segment_bytes_max {
+            let zeros = match bytes > self.options.segment_bytes_max.min(HURRIED_ZEROS_MAX) {
                 true => Zeros::Said,
                 false => Zeros::Written,
             };
@@ -154,7 +157,13 @@ impl Inner {
     }
 
     /// Zero-fills the next segment ahead of its use, if the open one is half full.
+    ///
+    /// Two processes that do it at once leave one of the two files. A sweep that takes the file
+    /// for a dead process's costs another try.
     pub(crate) fn prepare_spare(&self) -> Result<()> {
+        let Ok(_preparing) = self.preparing.try_lock() else {
+            return Ok(());
+        };
         let state = self.state();
         let spare = self.layout.spare();
         if !self.spare_due(&state) {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::disk::ASIDE_SUFFIX;
+use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::Inner;
@@ -32,13 +32,12 @@ const SMALL_PACK_BYTES: u64 = 512 << 10;
 /// That many files of operations become one.
 const MERGE_LOGS: usize = 16;
 
-impl Inner {
-    /// Says whether there is maintenance to do.
-    pub(crate) fn maintenance_due(&self) -> bool {
-        let state = self.state();
-        state.segments.len() > 1 || state.purge.is_some() || self.spare_due(&state)
-    }
+/// Says whether there is maintenance to do, but for the spare segment.
+pub(crate) fn is_due(state: &State) -> bool {
+    state.segments.len() > 1 || state.purge.is_some()
+}
 
+impl Inner {
     /// Does what is due, unless another process is at it, and says whether it did.
     pub(crate) fn maintain(self: &Arc<Inner>) -> Result<bool> {
         let done = self.alone(|inner| {
@@ -244,7 +243,8 @@ impl Inner {
     /// Removes the files that a crash or an older manifest left.
     ///
     /// Under the writer lock nobody is about to name one of them; the maintenance lock, which the
-    /// caller holds, keeps packs and snapshots in the making out of it.
+    /// caller holds, keeps packs and snapshots in the making out of it. Segments that were sealed
+    /// are long, and nobody names them again: they go when the lock is free.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
         if self.disk.len(&self.layout.pending()).is_ok() {
             // A repair was cut off: what no manifest names may be all that is left of something.
@@ -262,13 +262,25 @@ impl Inner {
             let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
             asides.retain(|path| !files.contains(path));
         }
-        for path in self.unnamed_files(&state)?.into_iter().chain(asides) {
+        let unnamed = self.unnamed_files(&state, is_first)?;
+        let (journal, first) = (self.layout.journal_dir(), state.segments[0].sequence);
+        let first = self.layout.segment(first);
+        let (sealed, unnamed): (Vec<_>, Vec<_>) =
+            unnamed.into_iter().partition(|path| path.starts_with(&journal) && *path < first);
+        self.remove_all(unnamed.into_iter().chain(asides))?;
+        guard.release(state.manifest.generation)?;
+        drop(writer);
+        self.remove_all(sealed)
+    }
+
+    fn remove_all(&self, paths: impl IntoIterator<Item = PathBuf>) -> Result<()> {
+        for path in paths {
             match self.disk.remove(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed.map_err(Error::io("remove", &path))?,
             }
         }
-        guard.release(state.manifest.generation).map(drop)
+        Ok(())
     }
 
     /// Lists what was being written beside the manifest and the mirror files of refs.
@@ -279,28 +291,22 @@ impl Inner {
         let beside = listed.filter(|entry| entry.name.starts_with(&*current));
         let beside = beside.filter(|entry| is_aside(&entry.name));
         let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
-        let mut open = vec![self.layout.refs_dir()];
-        while let Some(dir) = open.pop() {
-            let listed = match self.disk.list(&dir) {
-                // A writer removes a directory with its last file.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                listed => listed.map_err(Error::io("list", &dir))?,
-            };
-            for entry in listed {
-                let path = dir.join(&entry.name);
-                match entry.is_dir {
-                    true => open.push(path),
-                    false if is_aside(&entry.name) => found.push(path),
-                    false => {}
-                }
-            }
-        }
+        let refs_dir = self.layout.refs_dir();
+        let (files, _) =
+            disk::files_below(&*self.disk, &refs_dir).map_err(Error::io("list", &refs_dir))?;
+        let is_beside =
+            |path: &PathBuf| is_aside(&path.file_name().unwrap_or_default().to_string_lossy());
+        found.extend(files.into_iter().filter(is_beside));
         Ok(found)
     }
 
-    fn unnamed_files(&self, state: &State) -> Result<Vec<PathBuf>> {
+    /// Lists the files that the manifest does not name; a spare segment in the making is left out
+    /// unless `is_first`.
+    fn unnamed_files(&self, state: &State, is_first: bool) -> Result<Vec<PathBuf>> {
         let layout = &self.layout;
         let named = named_files(layout, &state.manifest);
+        let spare = format!("{}.", layout.spare().display());
+        let is_made = |path: &PathBuf| !is_first && path.to_string_lossy().starts_with(&spare);
         let mut unnamed = Vec::new();
         let dirs = [layout.pack_dir(), layout.journal_dir(), layout.refs_dir(), layout.logs_dir()];
         for dir in dirs {
@@ -309,7 +315,7 @@ impl Inner {
                     && !entry.name.starts_with("packed-")
                     && !entry.name.ends_with(ASIDE_SUFFIX);
                 let path = dir.join(&entry.name);
-                if !entry.is_dir && !mirror && !named.contains(&path) {
+                if !entry.is_dir && !mirror && !named.contains(&path) && !is_made(&path) {
                     unnamed.push(path);
                 }
             }

@@ -427,6 +427,10 @@ impl Snapshot for LocalSnapshot {
         self.walk_labels(from, limit)
     }
 
+    fn nearest(&self, from: &Id, label: &str, limit: usize) -> Result<Option<Id>> {
+        self.walk_to_label(from, label, limit)
+    }
+
     fn read_path(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         self.walk_objects(from, visit)
     }

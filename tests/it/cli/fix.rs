@@ -43,7 +43,7 @@ fn a_lost_message_is_told_and_the_rest_is_kept() {
 
     let dry = sandbox.run(&["fsck", "--fix", "-n"]);
     assert_eq!(dry.code, 6, "{}", dry.err);
-    assert!(dry.err.starts_with("Nothing was changed; 6 objects are whole, 1 are lost, "));
+    assert!(dry.err.starts_with("Nothing was changed; whole: 6 objects, lost: 1; "));
     assert_eq!(sandbox.run(&["fsck", "-q"]).code, 6);
 
     let ran = sandbox.run(&["fsck", "--fix"]);

@@ -19,12 +19,12 @@ fn garbage_goes_at_once_or_stays_for_a_while() {
     let would = sandbox.run(&["gc", "--dry-run", "--prune=now"]).err;
     assert_eq!(
         would,
-        "Would set aside 1 objects that nothing leads to (blob 1)\nWould drop 1 objects\n"
+        "Would set aside 1 object that nothing leads to (blob 1)\nWould drop 1 object\n"
     );
     assert_eq!(sandbox.ok(&["cat-file", "-t", &blob]), "blob");
     let did = sandbox.run(&["gc", "--prune=now"]).err;
     assert!(
-        did.starts_with("Set aside 1 objects that nothing leads to (blob 1)\nDropped 1 "),
+        did.starts_with("Set aside 1 object that nothing leads to (blob 1)\nDropped 1 "),
         "{did}"
     );
     sandbox.fails(1, &["cat-file", "-e", &blob]);
@@ -105,4 +105,40 @@ fn names(sandbox: &Sandbox) -> Vec<String> {
     let mut packs: Vec<String> = packs.filter(|name| name.ends_with(".pack")).collect();
     packs.sort();
     packs
+}
+
+#[test]
+fn what_is_missing_is_damage_and_a_repair_lets_it_go_on() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    std::fs::write(sandbox.join("large"), "large ".repeat(60_000)).unwrap();
+    let id = sandbox.ok(&["attach", "-q", "-s", "s1", "notes", "large"]);
+    sandbox.append("s1", "main", &["two"]);
+    let path = format!(".sapwood/objects/{}/{}", &id[..2], &id[2..]);
+    std::fs::remove_file(sandbox.join(&path)).unwrap();
+    for args in [&["gc"][..], &["gc", "--dry-run"]] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.code, 6, "{}", ran.err);
+        assert!(ran.err.contains("which is missing; nothing was dropped"), "{}", ran.err);
+        assert!(ran.err.contains("fsck --fix"), "{}", ran.err);
+    }
+    sandbox.ok(&["fsck", "--fix", "-q"]);
+    for args in [&["gc"][..], &["gc", "--prune=now"]] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    assert!(sandbox.ok(&["log", "-s", "s1"]).contains("two"));
+    assert_eq!(sandbox.run(&["fsck", "-q"]).code, 0);
+}
+
+#[test]
+fn no_empty_directory_of_cruft_is_left() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    sandbox.feed_ok(&["hash-object", "-w", "--stdin"], "large ".repeat(60_000));
+    let fans = || std::fs::read_dir(sandbox.join(".sapwood/objects/cruft")).unwrap().count();
+    sandbox.ok(&["gc", "-q", "--prune=never"]);
+    sandbox.ok(&["gc", "-q", "--prune=now"]);
+    assert_eq!(fans(), 0);
+    assert_eq!(sandbox.run(&["fsck", "-q"]).code, 0);
 }

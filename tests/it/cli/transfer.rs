@@ -18,7 +18,7 @@ fn a_bundle_goes_through_a_pipe_and_comes_together_with_what_is_there() {
     let bundle = fs::read(home.join("all.bundle")).unwrap();
     let listed = home.ok(&["bundle", "list", "all.bundle"]);
     assert!(listed.contains(" sessions/s1/heads/main\n"), "{listed}");
-    assert!(home.ok(&["bundle", "verify", "all.bundle"]).contains("is whole: 1 sessions"));
+    assert!(home.ok(&["bundle", "verify", "all.bundle"]).contains("is whole: 1 session,"));
     let path = home.join("all.bundle").display().to_string();
     let dry = away.ok(&["bundle", "unbundle", "-n", &path]);
     assert!(dry.contains("Would unbundle 1 of 1 session:"), "{dry}");

@@ -79,6 +79,9 @@ fn filled() -> Sandbox {
     say("s3", "main", &format!("in a session that was removed: {PLAIN}"));
     sandbox.ok(&["session", "rm", "-q", "s3"]);
     sandbox.feed_ok(&["hash-object", "-w", "--stdin"], format!("nothing leads here: {PLAIN}"));
+    let called = format!("s5-{PLAIN}");
+    say(&called, "main", "in a session that is called so");
+    sandbox.ok(&["label", "-s", &called, "here", "main"]);
     say("s4", "main", "knows nothing");
     say("s4", "main", &filler);
     sandbox.ok(&["session", "rename", "s1", &format!("now {ODD}")]);

@@ -206,7 +206,8 @@ fn forget(text: &'static str) -> Step {
         while let Some(id) = next {
             if text_of(&*snapshot, &id)? == text {
                 let what = ops::ForgetWhat::Entry(id);
-                return ops::forget(store, &what, false, &operation("forget")).map(drop);
+                return ops::forget(store, &what, false, &operation("forget"), &|_, _| {})
+                    .map(drop);
             }
             next = read_entry(&*snapshot, &id)?.parents.first().copied();
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
-use super::Arguments;
+use super::{define, definition};
 
 const REFERENCE: &str = include_str!("../../../../docs/CLI.md");
 const COLUMNS_MAX: usize = 80;
@@ -18,7 +18,7 @@ fn commands() -> Vec<(String, Command)> {
             collect(&name, command, found);
         }
     }
-    let mut root = Arguments::command();
+    let mut root = definition();
     root.build();
     let mut found = Vec::new();
     collect("sapwood", &root, &mut found);
@@ -61,12 +61,29 @@ fn documented(section: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_definition_is_sound() {
-    Arguments::command().debug_assert();
+    definition().debug_assert();
+}
+
+#[test]
+fn a_command_defined_alone_is_the_one_among_all() {
+    for mut among_all in definition().get_subcommands().cloned() {
+        let name = among_all.get_name().to_owned();
+        let mut alone = define(&name).expect("every command can be defined alone");
+        let [found, expected] = [&mut alone, &mut among_all].map(|command| {
+            let names: Vec<_> =
+                command.get_arguments().map(|found| found.get_id().clone()).collect();
+            (command.render_long_help().to_string(), names)
+        });
+        assert_eq!(found, expected, "{name}");
+    }
+    for name in ["", "-", "log-", "cherrypick", "cherry-pick-", "CherryPick", "rewind"] {
+        assert!(define(name).is_none(), "{name}");
+    }
 }
 
 #[test]
 fn the_reference_has_every_command_and_flag_and_no_other() {
-    let root = Arguments::command();
+    let root = definition();
     assert_eq!(documented(section("Global options")), flags(root.get_arguments()), "global");
     for (name, command) in commands() {
         let section = section(&format!("`{name}`"));
@@ -87,7 +104,7 @@ fn the_reference_has_every_command_and_flag_and_no_other() {
 #[test]
 fn help_fits_the_terminal_and_shows_an_example() {
     let mut all = commands();
-    all.push(("sapwood".to_owned(), Arguments::command()));
+    all.push(("sapwood".to_owned(), definition()));
     for (name, mut command) in all {
         for help in [command.render_help(), command.render_long_help()] {
             let help = help.to_string();

@@ -1,9 +1,8 @@
 //! `sapwood completions`
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::args::Arguments;
+use crate::args::definition;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 
@@ -21,7 +20,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "sapwood", &mut script);
+    clap_complete::generate(args.shell, &mut definition(), "sapwood", &mut script);
     context.output.bytes(&script)?;
     Ok(Answer::Yes)
 }

@@ -5,12 +5,13 @@ mod fix;
 use std::path::PathBuf;
 
 use sapwood::error::Error;
-use sapwood::store::local::{self, Finding, FsckOptions, STORE_DIR_NAME, Severity};
+use sapwood::store::local::{self, Finding, FsckOptions, FsckReport, STORE_DIR_NAME, Severity};
 
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
+use crate::plumbing::counted;
 use crate::progress::Progress;
 use crate::style;
 
@@ -64,13 +65,20 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     let report = local::fsck(open::disk(), &path, &options)?;
     drop(progress);
+    print_report(context, &report)
+}
+
+/// Says what was found, and how much was looked at.
+pub(crate) fn print_report(context: &mut Context, report: &FsckReport) -> Result<Answer, Failure> {
     for finding in &report.findings {
         print(context, finding)?;
     }
     if !context.output.json {
         context.output.note(format_args!(
-            "Checked {} objects, {} refs, {} files",
-            report.objects, report.refs, report.files
+            "Checked {}, {}, {}",
+            counted(report.objects, "object"),
+            counted(report.refs, "ref"),
+            counted(report.files, "file"),
         ));
     }
     answer(&report.findings)

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use sapwood::disk::{Disk, OsDisk, replace_file};
 use sapwood::error::Error;
 
-use crate::args::Arguments;
+use crate::args::definition;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let mut command = Arguments::command();
+    let mut command = definition();
     command.build();
     let Some(directory) = args.directory else {
         let page = render(command)?;

@@ -3,6 +3,7 @@
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
+use crate::plumbing::counted;
 
 /// Write all refs into one sorted snapshot
 ///
@@ -19,7 +20,7 @@ pub(crate) fn run(_: Args, context: &mut Context) -> Result<Answer, Failure> {
     if context.output.json {
         context.output.record([("refs", output::count(refs))])?;
     } else {
-        context.output.note(format_args!("Packed {} refs", refs));
+        context.output.note(format_args!("Packed {}", counted(refs, "ref")));
     }
     Ok(Answer::Yes)
 }

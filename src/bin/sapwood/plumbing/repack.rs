@@ -3,7 +3,7 @@
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
-use crate::plumbing::human;
+use crate::plumbing::{counted, human};
 
 /// Put all objects but the large loose ones into one pack
 #[derive(clap::Args)]
@@ -25,10 +25,10 @@ pub(crate) fn run(_: Args, context: &mut Context) -> Result<Answer, Failure> {
         ])?;
     } else {
         context.output.note(format_args!(
-            "Packed {} objects: {} in {} packs, was {} in {}",
-            report.objects,
+            "Packed {}: {} in {}, was {} in {}",
+            counted(report.objects, "object"),
             human(report.bytes_after),
-            report.packs_after,
+            counted(report.packs_after, "pack"),
             human(report.bytes_before),
             report.packs_before,
         ));

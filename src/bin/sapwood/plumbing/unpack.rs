@@ -3,6 +3,7 @@
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
+use crate::plumbing::counted;
 
 /// Write the objects of a pack, or of all packs, as loose files
 ///
@@ -25,7 +26,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     if context.output.json {
         context.output.record([("objects", output::count(objects))])?;
     } else {
-        context.output.note(format_args!("Unpacked {} objects", objects));
+        context.output.note(format_args!("Unpacked {}", counted(objects, "object")));
     }
     Ok(Answer::Yes)
 }

@@ -7,8 +7,8 @@ use sapwood::store::local::{self, FsckOptions};
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
-use crate::plumbing::fsck::{answer, print};
-use crate::plumbing::human;
+use crate::plumbing::fsck::print_report;
+use crate::plumbing::{counted, human};
 use crate::progress::Progress;
 
 /// Bring a backup of the whole store up to date, or make one
@@ -56,8 +56,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         ])?;
     } else {
         context.output.note(format_args!(
-            "Copied {} files, {}; the backup has {}, {}",
-            report.files_copied,
+            "Copied {}, {}; the backup has {}, {}",
+            counted(report.files_copied, "file"),
             human(report.bytes_copied),
             report.files,
             human(report.bytes),
@@ -74,14 +74,5 @@ fn verify(args: &Args, context: &mut Context) -> Result<Answer, Failure> {
     };
     let report = local::verify_backup(open::disk(), &args.directory, &options)?;
     drop(progress);
-    for finding in &report.findings {
-        print(context, finding)?;
-    }
-    if !context.output.json {
-        context.output.note(format_args!(
-            "Checked {} objects, {} refs, {} files",
-            report.objects, report.refs, report.files
-        ));
-    }
-    answer(&report.findings)
+    print_report(context, &report)
 }

@@ -19,7 +19,7 @@ use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
-use crate::plumbing::human;
+use crate::plumbing::{counted, human};
 use crate::style;
 
 /// How long a mark is at the most.
@@ -187,7 +187,9 @@ fn create(args: &Create, context: &mut Context) -> Result<Answer, Failure> {
         ])?;
     } else {
         context.output.note(format_args!(
-            "Bundled {sessions} sessions: {objects} objects, {} in {}",
+            "Bundled {}: {}, {} in {}",
+            counted(sessions, "session"),
+            counted(objects, "object"),
             human(content_bytes),
             human(bytes),
         ));
@@ -219,9 +221,10 @@ fn verify(args: &Verify, context: &mut Context) -> Result<Answer, Failure> {
         return Ok(Answer::Yes);
     }
     context.output.item(format_args!(
-        "{} is whole: {sessions} sessions, {} objects, {}",
+        "{} is whole: {}, {}, {}",
         shown(&args.file).display(),
-        found.objects,
+        counted(sessions, "session"),
+        counted(found.objects, "object"),
         human(found.content_bytes),
     ))?;
     for needed in &found.head.prerequisites {

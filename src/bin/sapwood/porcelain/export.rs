@@ -13,6 +13,7 @@ use sapwood::ops::{self, Scope, TrainingForm, TrainingOptions, TrainingPart};
 
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
+use crate::plumbing::counted;
 use crate::reader::Reader;
 use crate::target::Within;
 
@@ -82,7 +83,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             let name = format!("{session}.{}", args.ending());
             write_file(&folder.join(name), |out| args.write(&reader, session, *scope, out))?;
         }
-        context.output.note(format_args!("{} sessions in {}", sessions.len(), folder.display()));
+        let count = counted(sessions.len(), "session");
+        context.output.note(format_args!("{count} in {}", folder.display()));
         return Ok(Answer::Yes);
     }
     if let ([(session, Scope::Subtree(root))], Some(folder)) = (&sessions[..], &args.output)

@@ -8,7 +8,8 @@ use crate::confirm::{can_ask, confirm};
 use crate::failure::{Answer, Failure};
 use crate::open::{Context, Opened};
 use crate::output;
-use crate::plumbing::SHORT_DIGITS;
+use crate::plumbing::{SHORT_DIGITS, counted};
+use crate::progress::Progress;
 
 /// Remove a message and all that follows it, or a session, for good
 ///
@@ -47,6 +48,13 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let what = what(&args, &opened)?;
     let operation = context.operation(None, &["forget"]);
     let local = opened.local()?;
+    let progress = Progress::new("Forgetting", context.output.is_quiet());
+    let forget = |dry_run| {
+        let tell = |done, total| progress.tell(done, total);
+        let outcome = ops::forget(local, &what, dry_run, &operation, &tell);
+        progress.clear();
+        outcome
+    };
     if !args.dry_run && !args.yes {
         if !can_ask() {
             return Err(Failure::Request {
@@ -54,14 +62,14 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
                 hint: Some("look with --dry-run, then say --yes".to_owned()),
             });
         }
-        let planned = ops::forget(local, &what, true, &operation)?;
+        let planned = forget(true)?;
         print(context, &planned, true)?;
         context.output.flush()?;
         if !confirm("Forget this for good?")? {
             return Err(Failure::request("nothing was forgotten"));
         }
     }
-    let outcome = ops::forget(local, &what, args.dry_run, &operation)?;
+    let outcome = forget(args.dry_run)?;
     match context.output.json {
         true => print_json(context, &outcome, args.dry_run)?,
         false => print(context, &outcome, args.dry_run)?,
@@ -92,13 +100,12 @@ fn what(args: &Args, opened: &Opened) -> Result<ForgetWhat, Failure> {
 fn print(context: &mut Context, outcome: &ForgetOutcome, dry_run: bool) -> Result<(), Failure> {
     let output = &mut context.output;
     output.item(format_args!(
-        "{} {} messages and other entries, {} memory nodes, {} long strings, {} other objects; \
-         {} rewritten",
+        "{} {} and other entries, {}, {}, {}; {} rewritten",
         if dry_run { "would forget" } else { "forgot" },
-        outcome.entries,
-        outcome.nodes,
-        outcome.blobs,
-        outcome.others,
+        counted(outcome.entries, "message"),
+        counted(outcome.nodes, "memory node"),
+        counted(outcome.blobs, "long string"),
+        counted(outcome.others, "other object"),
         outcome.rewritten,
     ))?;
     for change in &outcome.refs {

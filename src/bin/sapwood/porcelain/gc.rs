@@ -1,15 +1,17 @@
 //! `sapwood gc`
 
+use std::path::Path;
 use std::time::Duration;
 
 use sapwood::codec::Value;
+use sapwood::error::Error;
 use sapwood::store::local::{GcOptions, GcReport, KindCounts};
 use sapwood::time;
 
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
-use crate::plumbing::human;
+use crate::plumbing::{counted, human};
 use crate::progress::Progress;
 use crate::{background, config};
 
@@ -61,17 +63,15 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         progress: Some(&tell),
         ..GcOptions::at(now_ms)
     };
-    let report = if args.dry_run {
-        Some(context.open()?.local()?.gc_dry_run(&options)?)
-    } else {
-        let opened = context.open_for_writing()?;
-        let local = opened.local()?;
-        match args.auto {
-            true if !background::is_due(local, now_ms)? => None,
-            true => local.gc_unless_busy(&options)?,
-            false => Some(local.gc(&options)?),
-        }
+    let opened = if args.dry_run { context.open()? } else { context.open_for_writing()? };
+    let local = opened.local()?;
+    let report = match args.auto {
+        _ if args.dry_run => local.gc_dry_run(&options).map(Some),
+        true if !background::is_due(local, now_ms)? => Ok(None),
+        true => local.gc_unless_busy(&options),
+        false => local.gc(&options).map(Some),
     };
+    let report = report.map_err(|error| damage(error, local.path()))?;
     progress.clear();
     match report {
         Some(report) if context.output.json => print_json(context, &report, args.dry_run)?,
@@ -82,31 +82,43 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     Ok(Answer::Yes)
 }
 
+/// Says that something is missing which a ref leads to: what is behind it would look like garbage.
+fn damage(error: Error, store: &Path) -> Error {
+    match error {
+        Error::Dangling { from, target } => {
+            let why = format!("{from} points to {target}, which is missing; nothing was dropped");
+            Error::corrupt(store, None, why)
+        }
+        error => error,
+    }
+}
+
 fn print(context: &mut Context, report: &GcReport, dry_run: bool, prune_ms: i64, now_ms: i64) {
     let output = &mut context.output;
     let said = |did: &'static str, would: &'static str| if dry_run { would } else { did };
     if report.set_aside.count() > 0 {
         output.note(format_args!(
-            "{} {} objects that nothing leads to ({})",
+            "{} {} that nothing leads to ({})",
             said("Set aside", "Would set aside"),
-            report.set_aside.count(),
+            counted(report.set_aside.count(), "object"),
             by_kind(&report.set_aside),
         ));
     }
     if report.brought_back > 0 {
         output.note(format_args!(
-            "{} {} objects that something leads to after all",
+            "{} {} that something leads to after all",
             said("Brought back", "Would bring back"),
-            report.brought_back,
+            counted(report.brought_back, "object"),
         ));
     }
     let dropped = [
-        (report.dropped, "objects"),
-        (report.operations, "operations"),
-        (report.leftovers, "files of killed processes"),
+        (report.dropped, "object", ""),
+        (report.operations, "operation", ""),
+        (report.leftovers, "file", " of killed processes"),
     ];
-    let dropped = dropped.iter().filter(|(count, _)| *count > 0);
-    let dropped: Vec<String> = dropped.map(|(count, what)| format!("{count} {what}")).collect();
+    let dropped = dropped.iter().filter(|(count, ..)| *count > 0);
+    let dropped = dropped.map(|(count, what, whose)| counted(*count, what) + whose);
+    let dropped: Vec<String> = dropped.collect();
     if !dropped.is_empty() {
         output.note(format_args!("{} {}", said("Dropped", "Would drop"), dropped.join(", ")));
     }
@@ -119,7 +131,8 @@ fn print(context: &mut Context, report: &GcReport, dry_run: bool, prune_ms: i64,
             i64::MIN => String::new(),
             _ => format!(", the first of them until {}", time::format(first.since_ms + keeps_ms)),
         };
-        output.note(format_args!("{waiting} objects wait to be dropped{until}"));
+        let wait = if waiting == 1 { "waits" } else { "wait" };
+        output.note(format_args!("{} {wait} to be dropped{until}", counted(waiting, "object")));
     }
     if dry_run {
         if report.set_aside.count() + report.dropped == 0 {
@@ -128,10 +141,10 @@ fn print(context: &mut Context, report: &GcReport, dry_run: bool, prune_ms: i64,
         return;
     }
     output.note(format_args!(
-        "{} objects: {} in {} packs, was {} in {}",
-        report.objects_after,
+        "{}: {} in {}, was {} in {}",
+        counted(report.objects_after, "object"),
         human(report.bytes_after),
-        report.packs_after,
+        counted(report.packs_after, "pack"),
         human(report.bytes_before),
         report.packs_before,
     ));

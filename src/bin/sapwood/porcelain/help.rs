@@ -1,8 +1,6 @@
 //! `sapwood help`
 
-use clap::CommandFactory;
-
-use crate::args::Arguments;
+use crate::args::definition;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 
@@ -20,7 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
-    let mut root = Arguments::command();
+    let mut root = definition();
     root.build();
     let mut command = &mut root;
     for word in &args.words {

@@ -286,7 +286,7 @@ impl Work<'_> {
             human(tally.bytes_shared),
         ))?;
         if !outcome.redacted.is_empty() {
-            let found = super::redact::counted(&outcome.redacted);
+            let found = super::redact::found(&outcome.redacted);
             output.item(format_args!("redacted: {found}"))?;
         }
         seen.tell_odds(output)?;

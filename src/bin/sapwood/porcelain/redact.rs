@@ -9,7 +9,8 @@ use sapwood::ops::{self, Patterns, REPLACEMENT, RedactOptions, RedactOutcome, Re
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
-use crate::plumbing::SHORT_DIGITS;
+use crate::plumbing::{SHORT_DIGITS, counted};
+use crate::progress::Progress;
 use crate::target::Within;
 
 /// How long a file of patterns may be.
@@ -83,7 +84,10 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     let operation = context.operation(None, &words);
     let options = RedactOptions { what, replacement: args.replace, dry_run: args.dry_run };
-    let outcome = ops::redact(opened.local()?, options, &operation)?;
+    let progress = Progress::new("Redacting", context.output.is_quiet());
+    let tell = |done, total| progress.tell(done, total);
+    let outcome = ops::redact(opened.local()?, options, &operation, &tell)?;
+    drop(progress);
     match context.output.json {
         true => print_json(context, &outcome, args.dry_run)?,
         false => print(context, &outcome, args.dry_run)?,
@@ -120,9 +124,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Says how often each pattern was found.
-pub(super) fn counted(matches: &[(String, u64)]) -> String {
-    let found = matches.iter().map(|(name, count)| format!("{count} x {name}"));
-    found.collect::<Vec<_>>().join(", ")
+pub(super) fn found(matches: &[(String, u64)]) -> String {
+    let each = matches.iter().map(|(name, count)| format!("{count} x {name}"));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn print(context: &mut Context, outcome: &RedactOutcome, dry_run: bool) -> Result<(), Failure> {
@@ -131,17 +135,16 @@ fn print(context: &mut Context, outcome: &RedactOutcome, dry_run: bool) -> Resul
         output.item("nothing was found")?;
     } else {
         if !outcome.matches.is_empty() {
-            output.item(format_args!("found: {}", counted(&outcome.matches)))?;
+            output.item(format_args!("found: {}", found(&outcome.matches)))?;
         }
         output.item(format_args!(
-            "{} {} objects and rewrote {} that lead to them; {} refs of {} sessions moved, \
-             {} operations mended",
+            "{} {} and rewrote {} that lead to them; {} of {} moved, {} mended",
             if dry_run { "would redact" } else { "redacted" },
-            outcome.objects_found,
+            counted(outcome.objects_found, "object"),
             outcome.objects_rewritten.saturating_sub(outcome.objects_found),
-            outcome.refs,
-            outcome.sessions.len(),
-            outcome.operations,
+            counted(outcome.refs, "ref"),
+            counted(outcome.sessions.len(), "session"),
+            counted(outcome.operations, "operation"),
         ))?;
     }
     if dry_run {

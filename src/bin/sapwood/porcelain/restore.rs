@@ -7,7 +7,7 @@ use sapwood::store::local::{self, STORE_DIR_NAME};
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
-use crate::plumbing::human;
+use crate::plumbing::{counted, human};
 use crate::progress::Progress;
 
 /// Make a store of a backup
@@ -59,9 +59,9 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         context.output.note(format_args!("The store that was there is at {moved} now"));
     }
     context.output.note(format_args!(
-        "Restored {}: {} files, {}",
+        "Restored {}: {}, {}",
         path.display(),
-        report.files,
+        counted(report.files, "file"),
         human(report.bytes),
     ));
     Ok(Answer::Yes)

@@ -8,6 +8,10 @@
 //! and perhaps an id in the middle of a text, which then keeps an object that nothing leads to.
 //! Where such an id is not in the store, the object is decoded, and only a true link counts.
 //!
+//! What a ref leads to must be there: behind something that is missing there may be more, which
+//! would be taken for garbage. What operations and young files lead to may lack something; a repair
+//! leaves such, and has given refs to all that is whole.
+//!
 //! Invariant: marks are only ever added. So what was written since can be marked from later.
 
 use std::collections::{BTreeSet, HashMap};
@@ -63,6 +67,8 @@ pub(super) struct Marker<'a> {
     /// Is told how many objects were looked into.
     tell: &'a dyn Fn(u64),
     looked: u64,
+    /// Whether what is linked must be there.
+    is_strict: bool,
 }
 
 impl<'a> Marker<'a> {
@@ -87,6 +93,7 @@ impl<'a> Marker<'a> {
             seen: Position::default(),
             tell,
             looked: 0,
+            is_strict: true,
         };
         for (id, bytes) in inner.loose.list()? {
             marker.single(id, Place::Loose { bytes });
@@ -102,7 +109,8 @@ impl<'a> Marker<'a> {
         self.singles.entry(id).or_insert(Single { place, is_reached: false });
     }
 
-    /// Marks what refs and operations lead to.
+    /// Marks what refs and operations lead to. Comes before young files, so that nothing of what
+    /// refs lead to was passed with less rigour.
     pub(super) fn mark_named(&mut self, snapshot: &LocalSnapshot) -> Result<()> {
         for (name, value) in snapshot.references("")? {
             if let RefValue::Id(id) = value
@@ -111,6 +119,7 @@ impl<'a> Marker<'a> {
                 return Err(Error::Dangling { from: format!("ref '{name}'"), target: id });
             }
         }
+        self.follow()?;
         let mut moved = Vec::new();
         snapshot.operations(&mut |record| {
             moved.extend(record.moves.iter().flat_map(values));
@@ -120,7 +129,7 @@ impl<'a> Marker<'a> {
             // What an operation speaks of may be gone; it can't be undone then.
             self.mark(&id)?;
         }
-        self.follow()
+        self.follow_leniently()
     }
 
     /// Marks all that was written after some time, and what that leads to.
@@ -154,7 +163,14 @@ impl<'a> Marker<'a> {
         for id in loose {
             self.mark(&id)?;
         }
-        self.follow()
+        self.follow_leniently()
+    }
+
+    fn follow_leniently(&mut self) -> Result<()> {
+        self.is_strict = false;
+        let followed = self.follow();
+        self.is_strict = true;
+        followed
     }
 
     /// Marks all that the journal has got since it was last looked at, and what that leads to.
@@ -306,7 +322,7 @@ impl<'a> Marker<'a> {
         }
         let mut links = None;
         for id in object::possible_links(content) {
-            if self.mark(&id)? {
+            if self.mark(&id)? || !self.is_strict {
                 continue;
             }
             if links.is_none() {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::Loose;
+use crate::disk;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::store::Stored;
@@ -75,9 +76,13 @@ impl Loose {
         self.verify_at(self.layout.cruft(&aside.id, aside.since_ms), &aside.id)
     }
 
-    /// Removes a file that is cruft.
+    /// Removes a file that is cruft, and its directory with the last one. Who calls holds the
+    /// maintenance lock, as who sets aside does.
     pub(crate) fn remove_aside(&self, aside: &Aside) -> Result<()> {
-        self.remove_at(&self.layout.cruft(&aside.id, aside.since_ms))
+        let path = self.layout.cruft(&aside.id, aside.since_ms);
+        self.remove_at(&path)?;
+        let dir = path.parent().expect("it stands in a directory");
+        disk::remove_if_empty(&*self.disk, dir).map(drop).map_err(Error::io("remove", dir))
     }
 
     /// Finds the file of an object that is cruft.

@@ -35,7 +35,9 @@ impl Mirrors {
             } else if !parts.last().is_some_and(|name| is_aside(name))
                 && let Some(name) = name_of(parts).filter(|name| self.path(name) == path)
                 && let Ok(bytes) = disk::read_file(&*self.disk, &path, BYTES_MAX)
-                && let Some(value) = std::str::from_utf8(&bytes).ok().map(str::trim_end)
+                && let Some(text) = std::str::from_utf8(&bytes).ok()
+                // A power cut may leave the begin of a line, or the rest of another behind it.
+                && let Some((value, _)) = text.split_once('\n')
                 && let Some(value) = parse_value(value)
             {
                 found.push((name, value));

@@ -65,7 +65,7 @@ impl LocalStore {
             visit(Part::Operation(record))?;
             Ok(ControlFlow::Continue(()))
         })?;
-        for path in inner.files_below(self.path())? {
+        for path in inner.below(self.path())?.0 {
             self.inspect_file(&path, overlap, visit)?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::ASIDE_SUFFIX;
+use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::loose::INCOMING;
@@ -72,7 +72,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Removes mirror files of refs that are no more.
+    /// Removes mirror files of refs that are no more, and directories that are empty then.
     fn remove_stray_mirrors(self: &Arc<Inner>, dirs: &mut BTreeSet<PathBuf>) -> Result<()> {
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
@@ -81,7 +81,8 @@ impl Inner {
         let refs = state.references(state.segments.len(), u64::MAX, "")?;
         let named: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
         let refs_dir = self.layout.refs_dir();
-        for path in self.files_below(&refs_dir)? {
+        let (files, below) = self.below(&refs_dir)?;
+        for path in files {
             let is_mirror = path.parent() != Some(&refs_dir)
                 || path.file_name().is_some_and(|name| name == "HEAD");
             if is_mirror && !named.contains(&path) {
@@ -89,27 +90,20 @@ impl Inner {
                 dirs.extend(path.parent().map(Path::to_owned));
             }
         }
+        // The names of directories tell something, too. Writers make them under the lock.
+        for dir in below.iter().rev() {
+            if disk::remove_if_empty(&*self.disk, dir).map_err(Error::io("remove", dir))? {
+                dirs.remove(dir);
+                dirs.extend(dir.parent().map(Path::to_owned));
+            }
+        }
         mirrors.keep_if(false);
         guard.release(state.manifest.generation).map(drop)
     }
 
-    /// Lists all files below a directory.
-    pub(super) fn files_below(&self, dir: &Path) -> Result<Vec<PathBuf>> {
-        let (mut files, mut open) = (Vec::new(), vec![dir.to_owned()]);
-        while let Some(dir) = open.pop() {
-            let listed = match self.disk.list(&dir) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                listed => listed.map_err(Error::io("list", &dir))?,
-            };
-            for entry in listed {
-                let path = dir.join(&entry.name);
-                match entry.is_dir {
-                    true => open.push(path),
-                    false => files.push(path),
-                }
-            }
-        }
-        Ok(files)
+    /// Lists all files and directories below a directory.
+    pub(super) fn below(&self, dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+        disk::files_below(&*self.disk, dir).map_err(Error::io("list", dir))
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {

@@ -16,6 +16,8 @@ pub(super) struct Window {
 
 impl Window {
     const STEP_MIN: usize = 1 << 12;
+    /// How much is read where nobody else wrote the last time: enough to see that it is so.
+    const STEP_ALONE: usize = 1 << 7;
     const STEP_MAX: usize = 1 << 20;
     /// How much more is read at each step.
     const STEP_FACTOR: usize = 4;
@@ -31,8 +33,12 @@ impl Window {
     /// Begins to read on: as much at first as there was the last time.
     pub(super) fn restart(&mut self) {
         let found = self.end().saturating_sub(self.begun);
-        let much = self.begun > 0 && found > Window::STEP_MIN as u64;
-        self.step = Window::STEP_MIN * if much { Window::STEP_FACTOR } else { 1 };
+        self.step = match found {
+            _ if self.begun == 0 => Window::STEP_MIN,
+            0 => Window::STEP_ALONE,
+            found if found > Window::STEP_MIN as u64 => Window::STEP_MIN * Window::STEP_FACTOR,
+            _ => Window::STEP_MIN,
+        };
         self.begun = self.end();
     }
 
@@ -65,14 +71,19 @@ impl Window {
         Ok(&self.buffer[from..(from + count).min(self.buffer.len())])
     }
 
-    /// Adds what was just written at `offset`.
+    /// Adds what was just written at `offset`; its end where it is long.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
+        self.begun += bytes.len() as u64;
+        let skipped = match bytes.len() > Window::KEPT_BYTES_MAX {
+            true => bytes.len() - Window::KEPT_BYTES_LEFT,
+            false => 0,
+        };
+        let (offset, bytes) = (offset + skipped as u64, &bytes[skipped..]);
         if self.end() != offset {
             self.buffer.clear();
             self.start = offset;
         }
         self.buffer.extend_from_slice(bytes);
-        self.begun += bytes.len() as u64;
         self.keep_until(self.end());
     }
 

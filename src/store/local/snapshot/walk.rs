@@ -17,6 +17,9 @@ use crate::store::local::index::Position;
 use crate::store::local::pack::{Pack, PathEnd, Span};
 use crate::store::{Snapshot, Stored, Visit};
 
+/// How many rows a search takes at once at first, and at the most.
+const NEAR_STEPS: usize = 64;
+const NEAR_STEPS_MAX: usize = 4096;
 /// How many steps a walk looks ahead at the most.
 const ROWS_MAX: usize = 1 << 12;
 /// A walk longer than this is read ahead by a thread.
@@ -75,6 +78,43 @@ impl LocalSnapshot {
             };
         }
         Ok(path)
+    }
+
+    /// Finds the first object with this label among up to `limit` along first parents.
+    ///
+    /// In a pack it goes by rows, a few at first: an id is another page that must be checked.
+    pub(super) fn walk_to_label(&self, from: &Id, label: &str, limit: usize) -> Result<Option<Id>> {
+        let (mut left, mut count) = (limit, NEAR_STEPS);
+        let mut next = Some(*from);
+        while let Some(id) = next
+            && left > 0
+        {
+            next = match self.find(&id)? {
+                Some(Place::Pack(pack, row)) => {
+                    let (rows, end) = pack.path(row, left.min(count))?;
+                    for row in &rows {
+                        if &*pack.label(*row)? == label {
+                            return pack.id(*row).map(Some);
+                        }
+                    }
+                    left -= rows.len();
+                    count = (2 * count).min(NEAR_STEPS_MAX);
+                    match (end, rows.last()) {
+                        (PathEnd::Limit, Some(last)) => self.first_parent(&pack.id(*last)?)?,
+                        _ => end.outside(),
+                    }
+                }
+                _ => {
+                    let outline = self.outline(&id)?;
+                    if &*outline.label == label {
+                        return Ok(Some(id));
+                    }
+                    left -= 1;
+                    outline.parents.first().copied()
+                }
+            };
+        }
+        Ok(None)
     }
 
     /// Reads the objects along first parents, until told to stop.

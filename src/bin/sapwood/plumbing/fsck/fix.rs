@@ -15,6 +15,7 @@ use super::{Args, answer, print};
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 use crate::output;
+use crate::plumbing::counted;
 use crate::progress::Progress;
 use crate::style;
 
@@ -178,19 +179,18 @@ fn print_end(context: &mut Context, report: &RepairReport, is_dry: bool) -> Resu
     let note = match (report.findings.is_empty(), is_dry) {
         (true, _) => "Nothing to mend".to_owned(),
         (false, true) => format!(
-            "Nothing was changed; {} objects are whole, {} are lost, {} refs would move",
-            report.objects,
+            "Nothing was changed; whole: {}, lost: {}; {} would move",
+            counted(report.objects, "object"),
             report.lost.len(),
-            report.refs.len()
+            counted(report.refs.len(), "ref"),
         ),
         (false, false) => format!(
-            "Kept {} objects, {} of them written again; {} are lost, {} hang in the air, \
-             {} refs moved",
-            report.objects,
+            "Kept {}, {} of them written again; lost: {}, hanging in the air: {}; {} moved",
+            counted(report.objects, "object"),
             report.salvaged,
             report.lost.len(),
             report.hanging,
-            report.refs.len()
+            counted(report.refs.len(), "ref"),
         ),
     };
     context.output.note(note);

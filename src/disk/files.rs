@@ -1,0 +1,115 @@
+//! What is made of the calls of a disk: whole files, names beside others, trees.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, OpenMode};
+
+/// Reads a whole file of at most `bytes_max`.
+pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, OpenMode::Read)?;
+    let bytes = file.len()?;
+    if bytes > bytes_max {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{bytes} bytes long, expected at most {bytes_max}"),
+        ));
+    }
+    let mut content = vec![0; bytes as usize];
+    let filled = file.read_full_at(&mut content, 0)?;
+    content.truncate(filled);
+    Ok(content)
+}
+
+/// Puts a file under its final name, whole and durable, or not at all.
+///
+/// The bytes go to a name beside it first. A crash leaves the old file or the new one, and perhaps
+/// the one beside it.
+pub fn replace_file(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
+    let aside = aside(disk, path)?;
+    let written = (|| {
+        let file = disk.open(&aside, OpenMode::CreateNew)?;
+        file.write_all_at(content, 0)?;
+        file.sync_data()?;
+        disk.rename(&aside, path)
+    })();
+    if written.is_err() {
+        // Best effort: the error that counts is the one above.
+        let _ = disk.remove(&aside);
+    }
+    written?;
+    disk.sync_dir(path.parent().expect("a file stands in a directory"))
+}
+
+/// Makes a directory, and those above it, durably.
+pub fn create_dir_durably(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    let parent = match dir.parent() {
+        None => return disk.create_dir(dir),
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+    };
+    if disk.len(parent).is_err() {
+        create_dir_durably(disk, parent)?;
+    }
+    disk.create_dir(dir)?;
+    disk.sync_dir(parent)
+}
+
+/// The ending of names that are not final yet.
+pub const ASIDE_SUFFIX: &str = ".tmp";
+
+/// Finds a name beside a path that nobody else uses.
+pub fn aside(disk: &dyn Disk, path: &Path) -> io::Result<PathBuf> {
+    let mut random = [0u8; 8];
+    disk.random(&mut random)?;
+    let name = path.file_name().expect("a file has a name").to_string_lossy();
+    Ok(path.with_file_name(format!("{name}.{:016x}{ASIDE_SUFFIX}", u64::from_le_bytes(random))))
+}
+
+/// Lists all files and all directories below a directory, each before what is in it.
+pub fn files_below(disk: &dyn Disk, dir: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut files, mut dirs, mut open) = (Vec::new(), Vec::new(), vec![dir.to_owned()]);
+    while let Some(dir) = open.pop() {
+        let listed = match disk.list(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            listed => listed?,
+        };
+        for entry in listed {
+            let path = dir.join(&entry.name);
+            match entry.is_dir {
+                true => {
+                    open.push(path.clone());
+                    dirs.push(path);
+                }
+                false => files.push(path),
+            }
+        }
+    }
+    Ok((files, dirs))
+}
+
+/// Removes a directory if it is empty, and says whether it was.
+pub fn remove_if_empty(disk: &dyn Disk, dir: &Path) -> io::Result<bool> {
+    use io::ErrorKind::{DirectoryNotEmpty, NotFound, Unsupported};
+    match disk.remove_dir(dir) {
+        Err(error) if matches!(error.kind(), DirectoryNotEmpty | NotFound | Unsupported) => {
+            Ok(false)
+        }
+        removed => removed.map(|()| true),
+    }
+}
+
+/// Removes a directory with all that is in it. A crash leaves some of it.
+pub fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    let (files, dirs) = files_below(disk, dir)?;
+    for path in files {
+        match disk.remove(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+    }
+    for dir in dirs.iter().rev() {
+        remove_if_empty(disk, dir)?;
+    }
+    remove_if_empty(disk, dir).map(drop)
+}
