@@ -262,7 +262,7 @@ impl Index {
     /// a page is checked at once, and most ids are a few steps from where their value says.
     fn search_page(&self, id: &Id, low: u32, high: u32) -> Result<PageSearch> {
         let begin = begin_of(id.as_bytes());
-        let guess = low + (value(begin) * u64::from(high - low) >> 32) as u32;
+        let guess = low + ((value(begin) * u64::from(high - low)) >> 32) as u32;
         let page_at = self.id_at(guess) / PAGE_BYTES as u64 * PAGE_BYTES as u64;
         let row_at = |at: u64| (at.saturating_sub(IDS_AT) / Id::BYTES as u64) as u32;
         let first = row_at(page_at).max(low);
