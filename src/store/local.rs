@@ -53,6 +53,7 @@ mod segment;
 mod snapshot;
 mod state;
 mod sync;
+mod train;
 
 use std::collections::HashMap;
 use std::io::Read;

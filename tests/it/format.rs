@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sapwood::disk::OsDisk;
+use sapwood::object::NewObject;
 use sapwood::store::local::LocalStore;
-use sapwood::store::{OperationRecord, Store};
+use sapwood::store::{Durability, OperationRecord, Store, Transaction};
 
 use crate::sample;
 use page::Page;
@@ -79,6 +80,30 @@ fn a_reader_that_knows_only_the_page_reads_all_that_was_written() {
     let contents = check(&root);
     check_small_files(&root, &contents);
     check_mirrors(&root, &contents);
+}
+
+/// Enough that is alike to get a dictionary.
+#[test]
+fn a_reader_that_knows_only_the_page_reads_packs_with_dictionaries() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".sapwood");
+    sample::write(&root).unwrap();
+    let store = LocalStore::open(Arc::new(OsDisk), &root, sample::options()).unwrap();
+    let line = |number: u64| format!("line {:x} of many\n", number.wrapping_mul(0x9e37_79b9_7f4a));
+    let shared: String = (0..150).map(line).collect();
+    for batch in 0..8u64 {
+        let text = |number: u64| format!("{} {shared} {}", line(number + 999), line(number));
+        let objects = (0..80).map(|number| NewObject::blob(text(batch * 80 + number).into_bytes()));
+        let objects: Vec<NewObject> = objects.collect::<Result<_, _>>().unwrap();
+        let plan = Transaction { objects, ..Transaction::default() };
+        store.commit(Durability::Full, &mut |_| Ok(plan.clone())).unwrap();
+    }
+    store.repack().unwrap();
+    drop(store);
+    check(&root);
+    let packs = fs::read_dir(root.join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let mut packs = packs.filter(|path| path.extension().is_some_and(|ending| ending == "pack"));
+    assert_eq!(fs::read(packs.next().unwrap()).unwrap()[12], 3, "it has a dictionary");
 }
 
 /// `format`, `synced`, `lock`: the files without which a store is whole, and the one that names it.

@@ -2,6 +2,7 @@
 //!
 //! Blobs lie together, those that are alike next to each other; so does all the rest, in the order
 //! in which it was written. Contents are read block by block; of blobs a window is held at once.
+//! What blocks share is found in a sample first, and becomes the packs' dictionary.
 
 use std::sync::Arc;
 
@@ -12,9 +13,17 @@ use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter, Visit};
 use crate::store::local::state::State;
+use crate::store::local::train;
 
+/// How many threads compress, beside the one that reads and writes.
+const THREADS: usize = 2;
 /// A pack gets no more objects than this; then the next begins.
 const OBJECTS_MAX: usize = 1 << 19;
+
+/// A dictionary has one byte for so many of a pack.
+const DICTIONARY_SHARE: u64 = 16;
+/// What has less raw content than this gets no dictionary.
+const DICTIONARY_RAW_BYTES_MIN: u64 = 1 << 20;
 
 /// How objects are packed anew.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +31,33 @@ pub(crate) struct Form {
     options: PackOptions,
     /// So much content of blobs is held at once to put together what is alike.
     alike_bytes: usize,
+    /// So much of all is looked at to make a dictionary.
+    sample_bytes: u64,
+    /// A dictionary has no more than this.
+    dictionary_bytes_max: u64,
 }
 
 impl Form {
     /// As it is always done.
-    pub(crate) const TIDY: Form = Form { options: PackOptions::TIDY, alike_bytes: 32 << 20 };
+    pub(crate) const TIDY: Form = Form {
+        options: PackOptions { dictionaries: true, threads: THREADS, ..PackOptions::TIDY },
+        alike_bytes: 32 << 20,
+        sample_bytes: 16 << 20,
+        dictionary_bytes_max: 512 << 10,
+    };
 
-    /// As small as can be, however long it takes.
-    pub(crate) const SMALL: Form =
-        Form { options: PackOptions { level: 19, ..PackOptions::TIDY }, alike_bytes: 96 << 20 };
+    /// As small as can be, without making readers wait.
+    pub(crate) const SMALL: Form = Form {
+        options: PackOptions { level: 12, ..Form::TIDY.options },
+        alike_bytes: 96 << 20,
+        sample_bytes: 32 << 20,
+        dictionary_bytes_max: 1 << 20,
+    };
+
+    /// Compresses in the thread that writes.
+    pub(crate) fn alone(self) -> Form {
+        Form { options: PackOptions { threads: 0, ..self.options }, ..self }
+    }
 }
 
 /// Some rows of a pack.
@@ -52,6 +79,16 @@ impl Kinds {
     }
 }
 
+/// The objects of a block that one pass over the sources takes.
+#[derive(Clone, Copy)]
+struct Unit {
+    source: usize,
+    block: u32,
+    kinds: Kinds,
+    objects: usize,
+    raw_bytes: u64,
+}
+
 impl Inner {
     /// Begins a pack.
     pub(crate) fn new_pack(&self, options: PackOptions) -> Result<PackWriter> {
@@ -69,35 +106,111 @@ impl Inner {
         form: Form,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Vec<PackInfo>>> {
-        let Form { options, alike_bytes } = form;
-        let writer = self.new_pack(options)?;
-        let mut sink = Sink { inner: self, state, options, writer, done: Vec::new() };
-        let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max: alike_bytes };
-        for kinds in [Kinds::Rest, Kinds::Blobs] {
-            let mut add = |id: &Id, kind: Kind, content: &[u8]| match kinds {
-                Kinds::Rest => sink.add(id, kind, content),
-                Kinds::Blobs => window.add(id, content, &mut sink),
+        let mut units = units(sources, Kinds::Rest)?;
+        units.extend(self::units(sources, Kinds::Blobs)?);
+        let runs = runs(&units);
+        let mut done = Vec::new();
+        for (number, run) in runs.iter().enumerate() {
+            let loose = if number + 1 == runs.len() { loose } else { &[] };
+            let Some(mut sink) = self.begin_run(sources, run, form, go_on)? else {
+                return Ok(None);
             };
-            for source in sources {
-                for block in 0..source.pack.blocks() {
+            let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max: form.alike_bytes };
+            for kinds in [Kinds::Rest, Kinds::Blobs] {
+                let mut add = |id: &Id, kind: Kind, content: &[u8]| match kinds {
+                    Kinds::Rest => sink.add(id, kind, content),
+                    Kinds::Blobs => window.add(id, content, &mut sink),
+                };
+                for unit in run.iter().filter(|unit| unit.kinds == kinds) {
                     if !go_on() {
                         return Ok(None);
                     }
-                    self.read_block(source, block, kinds, &mut add)?;
+                    self.read_block(&sources[unit.source], unit.block, kinds, &mut add)?;
                 }
+                self.read_loose(loose, kinds, &mut add)?;
             }
-            for id in loose {
-                if self.loose.kind(id)?.is_some_and(|kind| kinds.has(kind))
-                    && let Some(stored) = self.loose.get(id)?
-                    && (stored.content.len() as u64) < LOOSE_BYTES_MIN
-                {
-                    add(id, stored.kind, &stored.content)?;
-                }
+            window.empty(&mut sink)?;
+            if sink.len() > 0 {
+                done.push(self.finish_pack(sink, state)?);
             }
         }
-        window.empty(&mut sink)?;
-        sink.end_pack()?;
-        Ok(Some(sink.done))
+        Ok(Some(done))
+    }
+
+    /// Packs the wanted rows of a pack as they lie, in one pack; `None` if there are none.
+    ///
+    /// Its dictionary is made of them alone.
+    pub(crate) fn pack_again(
+        self: &Arc<Inner>,
+        state: &Arc<State>,
+        source: &Source<'_>,
+        form: Form,
+    ) -> Result<Option<PackInfo>> {
+        let source = std::slice::from_ref(source);
+        let mut units = units(source, Kinds::Rest)?;
+        units.extend(self::units(source, Kinds::Blobs)?);
+        units.sort_by_key(|unit| unit.block);
+        let sink = self.begin_run(source, &units, form, &mut || true)?;
+        let mut sink = sink.expect("it was not told to stop");
+        for unit in &units {
+            let mut add = |id: &Id, kind: Kind, content: &[u8]| sink.add(id, kind, content);
+            self.read_block(&source[0], unit.block, unit.kinds, &mut add)?;
+        }
+        match sink.len() {
+            0 => Ok(None),
+            _ => self.finish_pack(sink, state).map(Some),
+        }
+    }
+
+    /// Begins a pack with a dictionary made for what it will get, if one would help; `None` if it
+    /// was told to stop.
+    fn begin_run(
+        &self,
+        sources: &[Source<'_>],
+        run: &[Unit],
+        form: Form,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<PackWriter>> {
+        let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
+        let dictionaries = raw_bytes >= DICTIONARY_RAW_BYTES_MIN;
+        let mut writer = self.new_pack(PackOptions { dictionaries, ..form.options })?;
+        if !dictionaries {
+            return Ok(Some(writer));
+        }
+        let mut sample = Sample::default();
+        let mut credit = 0;
+        for unit in run {
+            credit += form.sample_bytes.min(raw_bytes);
+            if credit < raw_bytes {
+                continue;
+            }
+            credit -= raw_bytes;
+            if !go_on() {
+                return Ok(None);
+            }
+            let mut add = |_: &Id, kind: Kind, content: &[u8]| {
+                sample.add(kind, content);
+                Ok(())
+            };
+            self.read_block(&sources[unit.source], unit.block, unit.kinds, &mut add)?;
+        }
+        let parts = sample.parts(form.options.block_bytes);
+        let bytes_max = (raw_bytes / DICTIONARY_SHARE).min(form.dictionary_bytes_max);
+        writer.set_dictionary(train::shared_text(&parts, bytes_max as usize))?;
+        Ok(Some(writer))
+    }
+
+    /// Reads the loose objects of these kinds that are small.
+    fn read_loose(&self, loose: &[Id], kinds: Kinds, add: &mut Visit<'_, ()>) -> Result<()> {
+        for id in loose {
+            if self.loose.kind(id)?.is_some_and(|kind| kinds.has(kind))
+                && let Some(stored) = self.loose.get(id)?
+                && (stored.content.len() as u64) < LOOSE_BYTES_MIN
+            {
+                add(id, stored.kind, &stored.content)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the wanted rows of a block.
@@ -126,30 +239,68 @@ impl Inner {
     }
 }
 
-/// Where objects go: one pack after the other.
-struct Sink<'a> {
-    inner: &'a Arc<Inner>,
-    state: &'a Arc<State>,
-    options: PackOptions,
-    writer: PackWriter,
-    done: Vec<PackInfo>,
+/// Lists what the sources have of these kinds, block by block.
+fn units(sources: &[Source<'_>], kinds: Kinds) -> Result<Vec<Unit>> {
+    let mut units = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        for block in 0..source.pack.blocks() {
+            let rows = source.pack.block_rows(block)?;
+            let mut objects = 0;
+            for row in rows.iter().filter(|row| (source.is_wanted)(**row)) {
+                objects += usize::from(kinds.has(source.pack.kind(*row)?));
+            }
+            if objects > 0 {
+                let all = u64::from(source.pack.block_place(block)?.raw_bytes);
+                let raw_bytes = all * objects as u64 / rows.len() as u64;
+                units.push(Unit { source: number, block, kinds, objects, raw_bytes });
+            }
+        }
+    }
+    Ok(units)
 }
 
-impl Sink<'_> {
-    fn add(&mut self, id: &Id, kind: Kind, content: &[u8]) -> Result<()> {
-        if self.writer.len() >= OBJECTS_MAX {
-            self.end_pack()?;
+/// Splits what is to be packed into packs. There is one at least, for loose objects.
+fn runs(units: &[Unit]) -> Vec<&[Unit]> {
+    let (mut runs, mut first, mut objects) = (Vec::new(), 0, 0);
+    for (at, unit) in units.iter().enumerate() {
+        if objects > 0 && objects + unit.objects > OBJECTS_MAX {
+            runs.push(&units[first..at]);
+            (first, objects) = (at, 0);
         }
-        self.writer.add(id, kind, content)
+        objects += unit.objects;
+    }
+    runs.push(&units[first..]);
+    runs
+}
+
+/// Some of the contents that will be packed.
+#[derive(Default)]
+struct Sample {
+    rest: Vec<u8>,
+    blobs: Vec<Vec<u8>>,
+}
+
+impl Sample {
+    fn add(&mut self, kind: Kind, content: &[u8]) {
+        match kind {
+            Kind::Blob => self.blobs.push(content.to_vec()),
+            _ => self.rest.extend_from_slice(content),
+        }
     }
 
-    fn end_pack(&mut self) -> Result<()> {
-        if self.writer.len() > 0 {
-            let next = self.inner.new_pack(self.options)?;
-            let full = std::mem::replace(&mut self.writer, next);
-            self.done.push(self.inner.finish_pack(full, self.state)?);
+    /// Gives parts as long as blocks, in the order in which all will lie: what is found within a
+    /// block need not be in the dictionary.
+    fn parts(self, part_bytes: usize) -> Vec<Vec<u8>> {
+        let mut parts: Vec<Vec<u8>> = self.rest.chunks(part_bytes).map(<[u8]>::to_vec).collect();
+        let mut part = Vec::new();
+        for place in likeness::order(self.blobs.iter().map(Vec::as_slice)) {
+            part.extend_from_slice(&self.blobs[place]);
+            if part.len() >= part_bytes {
+                parts.push(std::mem::take(&mut part));
+            }
         }
-        Ok(())
+        parts.push(part);
+        parts
     }
 }
 
@@ -161,7 +312,7 @@ struct Window {
 }
 
 impl Window {
-    fn add(&mut self, id: &Id, content: &[u8], sink: &mut Sink<'_>) -> Result<()> {
+    fn add(&mut self, id: &Id, content: &[u8], sink: &mut PackWriter) -> Result<()> {
         self.blobs.push((*id, content.to_vec()));
         self.bytes += content.len();
         match self.bytes >= self.bytes_max {
@@ -170,7 +321,7 @@ impl Window {
         }
     }
 
-    fn empty(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+    fn empty(&mut self, sink: &mut PackWriter) -> Result<()> {
         let blobs = std::mem::take(&mut self.blobs);
         self.bytes = 0;
         for place in likeness::order(blobs.iter().map(|(_, content)| content.as_slice())) {

@@ -57,6 +57,8 @@ pub struct GcOptions<'a> {
     pub operations_ms: i64,
     /// Whether all packs are written anew, as small as can be.
     pub aggressive: bool,
+    /// Whether it takes no more than one thread, to leave the others to those who wait for them.
+    pub one_thread: bool,
     /// After about this time it stops, at the next point where it can.
     pub max_time: Option<Duration>,
     /// Is told how many objects were looked at and written, and of how many.
@@ -83,6 +85,7 @@ impl GcOptions<'_> {
             prune_ms: i64::MIN,
             operations_ms: i64::MIN,
             aggressive: false,
+            one_thread: false,
             max_time: None,
             progress: None,
         }

@@ -14,7 +14,10 @@
 //! Not here: which packs there are, and depths of objects outside this one.
 
 mod block;
+mod dictionary;
 mod fold;
+mod options;
+mod press;
 mod reindex;
 mod salvage;
 mod topology;
@@ -25,7 +28,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::cache::{BlockCache, BlockKey, Cursor};
 use super::graph::Graph;
@@ -37,15 +40,17 @@ use crate::id::{Id, Kind, Prefix};
 use crate::store::{Content, Stored};
 
 use block::Block;
+use dictionary::Reference;
 
 pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use block::{fuzz_block, sealed_pack};
 
+pub(crate) use options::PackOptions;
 pub(crate) use reindex::reindex;
 pub(crate) use salvage::salvage;
 pub(crate) use topology::{Depth, PathEnd};
-pub(crate) use writer::{PackOptions, PackWriter};
+pub(crate) use writer::PackWriter;
 
 /// The first bytes of a pack.
 const PACK_MAGIC: &Magic = b"SAPWPACK";
@@ -53,8 +58,12 @@ const PACK_MAGIC: &Magic = b"SAPWPACK";
 const TRAILER_MAGIC: &Magic = b"SAPWPEND";
 /// The version that is written and read.
 const PACK_VERSION: u32 = 1;
-/// The flag of a pack whose blocks may be folded; there are no others.
+/// The flag of a pack whose blocks may be folded.
 const FLAG_FOLDED: u32 = 1;
+/// The flag of a pack that may have dictionaries; there are no others.
+const FLAG_DICTIONARIES: u32 = 2;
+/// So many dictionaries of a pack are held at once; most packs have one.
+const DICTIONARIES_HELD_MAX: usize = 4;
 /// A pack asks its index who is in a block after so many folded blocks were read, and one in so
 /// many of all; before, it hashes.
 const HASHED_MIN: u32 = 2;
@@ -123,6 +132,8 @@ pub(crate) struct Pack {
     stored_graph: OnceLock<Option<Graph>>,
     rebuilt_graph: OnceLock<Graph>,
     block_rows: OnceLock<BlockRows>,
+    /// The dictionaries that were used last.
+    dictionaries: Mutex<Vec<(Reference, Arc<Vec<u8>>)>>,
     /// How many folded blocks were read without the index.
     hashed_blocks: AtomicU32,
     /// How many bytes of the mapping were looked at since it was last released.
@@ -156,6 +167,7 @@ impl Pack {
             stored_graph: OnceLock::new(),
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
+            dictionaries: Mutex::default(),
             hashed_blocks: AtomicU32::new(0),
             touched: AtomicU64::new(0),
         })
@@ -297,7 +309,8 @@ impl Pack {
     fn load(&self, block: u32) -> Result<Vec<u8>> {
         let place = self.index.block(block)?;
         let found = self.block(block)?;
-        let rows = match found.header.is_folded && self.asks_index() {
+        let dictionary = self.dictionary_of(&found)?;
+        let rows = match found.header.form.is_folded && self.asks_index() {
             true => Some(self.block_rows(block)?),
             false => None,
         };
@@ -308,7 +321,25 @@ impl Pack {
             }
         });
         let id_of = id_of.as_ref().map(|id_of| id_of as &dyn Fn(usize) -> Result<Id>);
-        found.decompress(place.offset, &self.path, id_of)
+        let dictionary = dictionary.as_ref().map(|text| text.as_slice());
+        found.decompress(place.offset, &self.path, dictionary, id_of)
+    }
+
+    /// Gives the text of the dictionary that a block needs.
+    fn dictionary_of(&self, block: &Block<'_>) -> Result<Option<Arc<Vec<u8>>>> {
+        let Some(named) = block.dictionary() else {
+            return Ok(None);
+        };
+        let mut held = self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = held.iter().find(|(reference, _)| *reference == named) {
+            return Ok(Some(Arc::clone(text)));
+        }
+        let text = Arc::new(dictionary::load(self.mapping()?, named, &self.path)?);
+        if held.len() >= DICTIONARIES_HELD_MAX {
+            held.remove(0);
+        }
+        held.push((named, Arc::clone(&text)));
+        Ok(Some(text))
     }
 
     /// Says whether folded links are looked up: to know who is in a block, all of the index is read
@@ -322,6 +353,11 @@ impl Pack {
     /// Says whether its blocks may be folded.
     pub(crate) fn may_be_folded(&self) -> Result<bool> {
         Ok(u32_at(self.mapping()?, 12) & FLAG_FOLDED != 0)
+    }
+
+    /// Says whether it may have dictionaries.
+    pub(crate) fn may_have_dictionaries(&self) -> Result<bool> {
+        Ok(u32_at(self.mapping()?, 12) & FLAG_DICTIONARIES != 0)
     }
 
     /// Finds a block, checked against its checksum and the index.
@@ -366,7 +402,7 @@ fn check_header(pack: &[u8], path: &Path) -> Result<()> {
         return Err(Error::corrupt(path, 0, "it does not begin as a pack does"));
     }
     let (version, flags) = (u32_at(pack, 8), u32_at(pack, 12));
-    if version != PACK_VERSION || flags & !FLAG_FOLDED != 0 {
+    if version != PACK_VERSION || flags & !(FLAG_FOLDED | FLAG_DICTIONARIES) != 0 {
         return Err(unsupported(path, version, flags));
     }
     Ok(())

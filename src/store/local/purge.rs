@@ -256,8 +256,8 @@ impl Inner {
             if !ids.iter().any(goes) {
                 continue;
             }
-            let mut is_kept = |row: u32| !rewriter.drops(&ids[row as usize]);
-            let kept = self.rewrite(pack, &mut is_kept, state)?;
+            let is_kept = |row: u32| !rewriter.drops(&ids[row as usize]);
+            let kept = self.rewrite(pack, &is_kept, state)?;
             packs.replace(pack.info().id, kept);
             packs.left_out.extend(ids.into_iter().filter(|id| rewriter.drops(id)));
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::Id;
+use crate::store::local::anew::{Form, Source};
 use crate::store::local::manifest::Manifest;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
 use crate::store::local::state::State;
@@ -50,7 +51,7 @@ impl Inner {
             if rows.is_empty() {
                 continue;
             }
-            let kept = self.rewrite(pack, &mut |row| !rows.contains(&row), &state)?;
+            let kept = self.rewrite(pack, &|row| !rows.contains(&row), &state)?;
             self.edit_manifest(|manifest| replace(manifest, &pack.info().id, kept))?;
             report.packed += rows.len() as u64;
             report.packs += 1;
@@ -87,12 +88,17 @@ impl Inner {
     }
 
     /// Writes the wanted rows of a pack as a pack of the same form; `None` if there are none.
+    ///
+    /// A dictionary may hold text of objects that are left out, so it is made anew.
     pub(crate) fn rewrite(
         self: &Arc<Inner>,
         pack: &Pack,
-        is_wanted: &mut dyn FnMut(u32) -> bool,
+        is_wanted: &dyn Fn(u32) -> bool,
         state: &Arc<State>,
     ) -> Result<Option<PackInfo>> {
+        if pack.may_have_dictionaries()? {
+            return self.pack_again(state, &Source { pack, is_wanted }, Form::TIDY);
+        }
         let options = match pack.may_be_folded()? {
             true => PackOptions::TIDY,
             false => PackOptions::default(),
@@ -100,7 +106,7 @@ impl Inner {
         let dir = self.layout.pack_dir();
         let mut writer = PackWriter::new(Arc::clone(&self.disk), &dir, options)?;
         for block in 0..pack.blocks() {
-            writer.add_block(pack, block, is_wanted)?;
+            writer.add_block(pack, block, &mut |row| is_wanted(row))?;
         }
         match writer.len() {
             0 => Ok(None),
@@ -187,6 +193,52 @@ mod tests {
         let checked = fsck(Arc::new(OsDisk), dir.path(), &FsckOptions::default()).unwrap();
         assert_eq!(checked.findings, []);
         assert_eq!(checked.objects, 44);
+    }
+
+    /// Gives all that stands in blocks of packs, dictionaries too.
+    fn packed_text(store: &LocalStore) -> Vec<u8> {
+        let mut text = Vec::new();
+        for pack in store.inner.refresh().unwrap().all_packs() {
+            for block in 0..pack.blocks() {
+                text.extend_from_slice(&pack.block_of(block, &store.inner.cache, false).unwrap());
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn what_is_dropped_is_gone_from_dictionaries() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let (store, _) = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap();
+        let words = |seed: u64, count: u64| -> String {
+            let word = |word| (seed * 1000 + word) as u128 * 0x9e37_79b9_7f4a_7c15_f39c_c060;
+            (0..count).map(|number| format!("{:x} ", word(number))).collect()
+        };
+        let (common, secret) = (words(1, 50), words(2, 50));
+        let text = |number: u64| match number % 2 {
+            0 => format!("{} {secret}", words(number + 100, 3)),
+            _ => format!("{} {common}", words(number + 100, 3)),
+        };
+        let all: Vec<NewObject> =
+            (0..1200).map(|number| NewObject::blob(text(number).into_bytes()).unwrap()).collect();
+        for batch in all.chunks(100) {
+            commit(&store, batch);
+        }
+        store.repack().unwrap();
+        // Each is in 600 objects; some place of it is in the dictionary, too.
+        let count = |text: &[u8], wanted: &str| {
+            let places = wanted.as_bytes().chunks_exact(60).map(memchr::memmem::Finder::new);
+            places.map(|place| place.find_iter(text).count()).max().unwrap()
+        };
+        let before = packed_text(&store);
+        assert!(count(&before, &secret) > 600 && count(&before, &common) > 600, "a dictionary");
+        let dropped: HashSet<Id> = all.iter().step_by(2).map(|object| object.id).collect();
+        store.drop_objects(&dropped).unwrap();
+        let after = packed_text(&store);
+        assert_eq!(count(&after, &secret), 0);
+        let checked = fsck(Arc::new(OsDisk), dir.path(), &FsckOptions::default()).unwrap();
+        assert_eq!((checked.findings.as_slice(), checked.objects), (&[][..], 600));
     }
 
     #[test]

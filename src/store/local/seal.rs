@@ -112,7 +112,7 @@ impl Inner {
         state: &Arc<State>,
         sealed: &[Arc<Segment>],
     ) -> Result<Option<PackInfo>> {
-        let mut writer = self.pack_writer(false)?;
+        let mut writer = self.pack_writer(false, false)?;
         let mut empty = true;
         for segment in sealed {
             segment.for_each(&mut |id, place, content| {
@@ -131,9 +131,9 @@ impl Inner {
         self.finish_pack(writer, state).map(Some)
     }
 
-    /// Begins a pack; one that gets folded blocks may be folded itself.
-    fn pack_writer(&self, fold: bool) -> Result<PackWriter> {
-        let options = PackOptions { fold, ..PackOptions::default() };
+    /// Begins a pack; one that gets blocks of a form may have that form itself.
+    fn pack_writer(&self, fold: bool, dictionaries: bool) -> Result<PackWriter> {
+        let options = PackOptions { fold, dictionaries, ..PackOptions::default() };
         PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), options)
     }
 
@@ -189,8 +189,12 @@ impl Inner {
             if same.len() < MERGE_PACKS {
                 continue;
             }
-            let folded: Result<Vec<bool>> = same.iter().map(|pack| pack.may_be_folded()).collect();
-            let mut writer = self.pack_writer(folded?.contains(&true))?;
+            let (mut fold, mut dictionaries) = (false, false);
+            for pack in &same {
+                fold |= pack.may_be_folded()?;
+                dictionaries |= pack.may_have_dictionaries()?;
+            }
+            let mut writer = self.pack_writer(fold, dictionaries)?;
             writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
             for pack in &same {
                 for block in 0..pack.blocks() {

@@ -1,6 +1,8 @@
 //! Packs, read from the page alone: the pack, its index and its graph.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use super::page::Page;
@@ -8,6 +10,11 @@ use super::reader::{Contents, KINDS, hex, paged};
 
 /// The bit of `raw` that says that a frame is folded.
 const FOLDED: u64 = 1 << 31;
+
+/// The bit of `raw` that says that a frame has a dictionary, whose place it begins with.
+const WITH_DICTIONARY: u64 = 1 << 30;
+/// Offset and length.
+const PLACE_BYTES: usize = 8 + 4;
 
 /// An object as the pack says: id, kind, block, offset in the block's raw content.
 type Row = (String, u64, u64, u64);
@@ -22,7 +29,7 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
     header.check_literal(&file, "magic");
     assert_eq!(header.number(&file, "version"), 1);
     let flags = header.number(&file, "flags");
-    assert!(matches!(flags, 0 | 1));
+    assert!(flags <= 3);
     let trailer = page.layout("Trailer");
     let (body, end) = file.split_at(file.len() - trailer.bytes());
     trailer.check_literal(end, "magic");
@@ -31,20 +38,41 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
     let mut covered = body[..header.bytes()].to_vec();
     let (mut at, mut blocks) = (header.bytes(), Vec::new());
     let mut rows: Vec<Row> = Vec::new();
+    // Dictionaries by their places, and the length of the one whose guard comes next.
+    let (mut texts, mut guarded) = (BTreeMap::<Vec<u8>, Vec<u8>>::new(), 0);
     while at < body.len() {
         let record = &body[at..at + block.bytes()];
         let frame_at = at + block.bytes();
         let frame = &body[frame_at..frame_at + block.number(record, "frame") as usize];
         let sum = [block.before(record, "checksum"), frame].concat();
         assert_eq!(block.get(record, "checksum"), blake3::hash(&sum).as_bytes());
-        let mut raw = zstd::decode_all(frame).unwrap();
         let said = block.number(record, "raw");
+        let (place, packed) = match said & WITH_DICTIONARY != 0 {
+            true => frame.split_at(PLACE_BYTES),
+            false => (&[][..], frame),
+        };
+        let dictionary = texts.get(place).map_or(&[][..], Vec::as_slice);
+        assert!(place.is_empty() || flags & 2 != 0 && !dictionary.is_empty());
+        let mut raw = decompress(packed, dictionary);
         if said & FOLDED != 0 {
-            assert_eq!(flags, 1);
+            assert_eq!(flags & 1, 1);
             raw = unfold(&raw);
         }
-        assert_eq!(said & !FOLDED, raw.len() as u64);
-        let found = objects_of(&raw, blocks.len() as u64, contents);
+        assert_eq!(said & !(FOLDED | WITH_DICTIONARY), raw.len() as u64);
+        let found = match block.number(record, "objects") {
+            0 => {
+                if guarded > 0 {
+                    check_guard(&raw, &body[at - guarded..at]);
+                    guarded = 0;
+                } else {
+                    guarded = block.bytes() + frame.len();
+                    let place = [&(at as u64).to_le_bytes()[..], &(guarded as u32).to_le_bytes()];
+                    texts.insert(place.concat(), raw.clone());
+                }
+                Vec::new()
+            }
+            _ => objects_of(&raw, blocks.len() as u64, contents),
+        };
         assert_eq!(block.number(record, "objects"), found.len() as u64);
         let ids: Vec<u8> = found.iter().flat_map(|row| unhex(&row.0)).collect();
         assert_eq!(block.get(record, "ids"), blake3::hash(&ids).as_bytes());
@@ -63,6 +91,24 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
     check_index(&index, page, id, pack_bytes, &rows, &blocks);
     let graph = paged(&path("graph"), page, "SAPWGRPH", None);
     check_graph(&graph, page, id, &rows, contents);
+}
+
+fn decompress(frame: &[u8], dictionary: &[u8]) -> Vec<u8> {
+    let mut decoder = zstd::stream::read::Decoder::with_dictionary(frame, dictionary).unwrap();
+    let mut raw = Vec::new();
+    decoder.read_to_end(&mut raw).unwrap();
+    raw
+}
+
+/// Checks that a guard says of a dictionary what the page says.
+fn check_guard(guard: &[u8], guarded: &[u8]) {
+    let (parity, checksums) = guard.split_at(guarded.len().next_multiple_of(512).min(16_384));
+    for (at, said) in parity.iter().enumerate() {
+        let column = guarded.iter().skip(at).step_by(parity.len());
+        assert_eq!(column.fold(0, |sum, byte| sum ^ byte), *said);
+    }
+    let sums = guarded.chunks(512).flat_map(|cell| blake3::hash(cell).as_bytes()[..8].to_vec());
+    assert!(sums.eq(checksums.iter().copied()));
 }
 
 /// Puts back what was left out of a folded block.

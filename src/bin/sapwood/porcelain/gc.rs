@@ -59,6 +59,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             now_ms,
         )?,
         aggressive: args.aggressive,
+        one_thread: args.auto,
         max_time: args.max_time.map(Duration::from_secs),
         progress: Some(&tell),
         ..GcOptions::at(now_ms)

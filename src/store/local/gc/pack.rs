@@ -144,6 +144,7 @@ impl Collection<'_> {
         let packs = || group.numbers.iter().map(|number| &marker.packs[*number]);
         let new: Vec<PackInfo> = if group.is_anew {
             let form = if self.options.aggressive { Form::SMALL } else { Form::TIDY };
+            let form = if self.options.one_thread { form.alone() } else { form };
             let wanted: Vec<_> = packs().map(|marked| |row| marked.reached.has(row)).collect();
             let sources = packs().zip(&wanted);
             let sources: Vec<Source<'_>> = sources
@@ -157,8 +158,8 @@ impl Collection<'_> {
             }
         } else {
             let marked = &marker.packs[group.numbers[0]];
-            let mut is_wanted = |row| marked.reached.has(row);
-            self.inner.rewrite(&marked.pack, &mut is_wanted, state)?.into_iter().collect()
+            let is_wanted = |row| marked.reached.has(row);
+            self.inner.rewrite(&marked.pack, &is_wanted, state)?.into_iter().collect()
         };
         let cruft = self.write_cruft(group, marker)?;
         let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();

@@ -13,8 +13,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use zstd::zstd_safe::DCtx;
+
 use super::super::index::BlockPlace;
 use super::super::paged::u32_at;
+use super::dictionary::Reference;
 use super::fold;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -25,6 +28,8 @@ pub(crate) const BLOCK_RAW_BYTES_MAX: u32 = 8 << 20;
 
 /// The bit beside the raw length that says that the frame's content is folded.
 const FOLDED: u32 = 1 << 31;
+/// The bit beside it that says that the frame begins with the dictionary's place.
+const WITH_DICTIONARY: u32 = 1 << 30;
 
 /// Compressed length, raw length, object count, the hash of the ids.
 const FIELDS_BYTES: usize = 4 + 4 + 4 + blake3::OUT_LEN;
@@ -33,6 +38,15 @@ pub(crate) const BLOCK_HEADER_BYTES: usize = FIELDS_BYTES + blake3::OUT_LEN;
 
 type Hash = [u8; blake3::OUT_LEN];
 
+/// What is special about a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// Its content is folded.
+    pub(crate) is_folded: bool,
+    /// It is compressed with a dictionary, whose place it begins with.
+    pub(crate) has_dictionary: bool,
+}
+
 /// What stands before a block's frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockHeader {
@@ -40,8 +54,8 @@ pub(crate) struct BlockHeader {
     pub(crate) compressed_bytes: u32,
     /// How long the raw content is, unfolded.
     pub(crate) raw_bytes: u32,
-    /// Whether the frame's content is folded.
-    pub(crate) is_folded: bool,
+    /// What form the frame has.
+    pub(crate) form: Form,
     /// How many objects it holds.
     pub(crate) objects: u32,
     /// BLAKE3 over the ids of the objects, in order.
@@ -54,7 +68,7 @@ impl BlockHeader {
     /// Makes the header of a frame.
     pub(crate) fn new(
         raw_bytes: u32,
-        is_folded: bool,
+        form: Form,
         objects: u32,
         ids_hash: Hash,
         frame: &[u8],
@@ -62,7 +76,7 @@ impl BlockHeader {
         let mut header = BlockHeader {
             compressed_bytes: frame.len() as u32,
             raw_bytes,
-            is_folded,
+            form,
             objects,
             ids_hash,
             checksum: Hash::default(),
@@ -74,10 +88,14 @@ impl BlockHeader {
     /// Reads a header.
     pub(crate) fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> BlockHeader {
         let hash = |at: usize| bytes[at..at + blake3::OUT_LEN].try_into().expect("32 bytes");
+        let said = u32_at(bytes, 4);
         BlockHeader {
             compressed_bytes: u32_at(bytes, 0),
-            raw_bytes: u32_at(bytes, 4) & !FOLDED,
-            is_folded: u32_at(bytes, 4) & FOLDED != 0,
+            raw_bytes: said & !(FOLDED | WITH_DICTIONARY),
+            form: Form {
+                is_folded: said & FOLDED != 0,
+                has_dictionary: said & WITH_DICTIONARY != 0,
+            },
             objects: u32_at(bytes, 8),
             ids_hash: hash(12),
             checksum: hash(FIELDS_BYTES),
@@ -88,7 +106,9 @@ impl BlockHeader {
     pub(crate) fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         bytes[..4].copy_from_slice(&self.compressed_bytes.to_le_bytes());
-        let raw = self.raw_bytes | if self.is_folded { FOLDED } else { 0 };
+        let mut raw = self.raw_bytes;
+        raw |= if self.form.is_folded { FOLDED } else { 0 };
+        raw |= if self.form.has_dictionary { WITH_DICTIONARY } else { 0 };
         bytes[4..8].copy_from_slice(&raw.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.objects.to_le_bytes());
         bytes[12..FIELDS_BYTES].copy_from_slice(&self.ids_hash);
@@ -120,7 +140,7 @@ impl BlockHeader {
 pub(crate) struct Block<'p> {
     /// Its header.
     pub(crate) header: BlockHeader,
-    /// Its zstd frame.
+    /// Its frame: the place of its dictionary, if it has one, and the zstd frame.
     pub(crate) frame: &'p [u8],
 }
 
@@ -143,7 +163,20 @@ impl<'p> Block<'p> {
         if header.sum(frame) != header.checksum {
             return Err(corrupt("the checksum of this block does not match"));
         }
+        if header.form.has_dictionary && frame.len() < Reference::BYTES {
+            return Err(corrupt("a block is too short to name its dictionary"));
+        }
         Ok(Block { header, frame })
+    }
+
+    /// Gives the length of header and frame.
+    pub(crate) fn bytes(&self) -> usize {
+        BLOCK_HEADER_BYTES + self.frame.len()
+    }
+
+    /// Says which dictionary it needs.
+    pub(crate) fn dictionary(&self) -> Option<Reference> {
+        self.header.form.has_dictionary.then(|| Reference::decode(self.frame))
     }
 
     /// Checks that this is the block that the index was written for.
@@ -158,20 +191,27 @@ impl<'p> Block<'p> {
 
     /// Decompresses the objects, and unfolds them.
     ///
-    /// `id_of` gives the id of the object with a number in this block; without it they are hashed.
+    /// `dictionary` is the text of the one that it needs. `id_of` gives the id of the object with a
+    /// number in this block; without it they are hashed.
     pub(crate) fn decompress(
         &self,
         offset: u64,
         path: &Path,
+        dictionary: Option<&[u8]>,
         id_of: Option<&dyn Fn(usize) -> Result<Id>>,
     ) -> Result<Vec<u8>> {
         let corrupt = |why: String| Error::corrupt(path, offset, why);
         let raw_bytes = self.header.raw_bytes as usize;
         // What is folded is shorter.
         let mut raw = Vec::with_capacity(raw_bytes);
-        let written = with_decompressor(|zstd| zstd.decompress_to_buffer(self.frame, &mut raw))
-            .map_err(|error| corrupt(format!("a block does not decompress: {error}")))?;
-        if self.header.is_folded {
+        let written = match (self.header.form.has_dictionary, dictionary) {
+            (false, _) => decompress(self.frame, &[], &mut raw),
+            (true, Some(text)) => decompress(&self.frame[Reference::BYTES..], text, &mut raw),
+            (true, None) => Err("its dictionary is not known"),
+        };
+        let written =
+            written.map_err(|why| corrupt(format!("a block does not decompress: {why}")))?;
+        if self.header.form.is_folded {
             let unfolded = fold::unfold(&raw, raw_bytes, &mut |number, object| match id_of {
                 Some(id_of) => id_of(number),
                 None => Ok(Id::from_bytes(*blake3::hash(object).as_bytes())),
@@ -201,8 +241,12 @@ pub(crate) fn fuzz_block(data: &[u8], path: &Path) {
     mended.checksum = mended.sum(&rest[..mended.compressed_bytes as usize]);
     *header = mended.encode();
     if let Ok(block) = Block::at(&pack, 0, path) {
-        let _ = block.decompress(0, path, None);
-        let _ = block.decompress(0, path, Some(&|_| Ok(Id::from_bytes([3; 32]))));
+        let text =
+            block.dictionary().and_then(|named| super::dictionary::load(&pack, named, path).ok());
+        for text in [text.as_deref(), Some(data)] {
+            let _ = block.decompress(0, path, text, None);
+            let _ = block.decompress(0, path, text, Some(&|_| Ok(Id::from_bytes([3; 32]))));
+        }
     }
 }
 
@@ -224,20 +268,13 @@ pub(crate) fn sealed_pack(data: &[u8]) -> Vec<u8> {
     pack
 }
 
-/// Runs with this thread's decompressor.
-fn with_decompressor<T>(
-    run: impl FnOnce(&mut zstd::bulk::Decompressor<'static>) -> std::io::Result<T>,
-) -> std::io::Result<T> {
+/// Decompresses a frame into the room that there is, with this thread's decompressor.
+fn decompress(frame: &[u8], dictionary: &[u8], raw: &mut Vec<u8>) -> Result<usize, &'static str> {
     thread_local! {
-        static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
-            const { RefCell::new(None) };
+        static ZSTD: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
     }
-    ZSTD.with_borrow_mut(|kept| {
-        if kept.is_none() {
-            *kept = Some(zstd::bulk::Decompressor::new()?);
-        }
-        run(kept.as_mut().expect("it was set above"))
-    })
+    ZSTD.with_borrow_mut(|zstd| zstd.decompress_using_dict(raw, frame, dictionary))
+        .map_err(zstd::zstd_safe::get_error_name)
 }
 
 /// One object within a block's raw content.

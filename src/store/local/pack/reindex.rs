@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::index::{BlockPlace, INDEX_MAGIC, INDEX_VERSION, Position, write_index};
 use super::super::paged::{PagedWriter, map_whole};
 use super::block::{BLOCK_HEADER_BYTES, Block, Span};
+use super::dictionary::Texts;
 use super::{PACK_HEADER_BYTES, PackFile, PackInfo, TRAILER_MAGIC, check_header};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -20,15 +21,18 @@ pub(crate) fn reindex(disk: &Arc<dyn Disk>, dir: &Path, id: &Id) -> Result<PackI
     check_header(&pack, &path)?;
     let mut rows: Vec<(Id, Position)> = Vec::new();
     let mut blocks: Vec<BlockPlace> = Vec::new();
+    let mut texts = Texts::default();
     let mut at = PACK_HEADER_BYTES;
     while let Some(rest) = pack.get(at..)
         && !rest.starts_with(TRAILER_MAGIC)
     {
         let offset = at as u64;
         let block = Block::at(&pack, offset, &path)?;
-        let raw = block.decompress(offset, &path, None)?;
+        let raw = texts.decompress(&pack, &block, offset, &path)?;
         let mut start = 0;
-        while let Some(span) = Span::at(&raw, start) {
+        while block.header.objects > 0
+            && let Some(span) = Span::at(&raw, start)
+        {
             start = span.content.end;
             let place =
                 Position { block: blocks.len() as u32, kind: span.kind, offset: span.start as u32 };

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use super::super::paged::{map_whole, u32_at, u64_at};
 use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, Block, BlockHeader, Span};
+use super::dictionary::{Reference, Texts};
 use super::fold;
 use super::{
     PACK_HEADER_BYTES, TRAILER_BYTES, TRAILER_FIELDS_BYTES, TRAILER_MAGIC, Visit, check_header,
@@ -44,7 +45,8 @@ pub(crate) fn salvage(
 ) -> Result<Salvaged> {
     let pack = map_whole(disk, path, None)?;
     let header = check_header(&pack, path);
-    let mut walk = Walk { pack: &pack, path, expects, visit, objects: 0, sound: header.is_ok() };
+    let (sound, texts) = (header.is_ok(), Texts::default());
+    let mut walk = Walk { pack: &pack, path, expects, visit, objects: 0, sound, texts };
     let mut id = blake3::Hasher::new();
     id.update(pack.get(..PACK_HEADER_BYTES).unwrap_or_default());
     let mut blocks = 0u32;
@@ -96,6 +98,7 @@ struct Walk<'a, 'v> {
     visit: &'a mut Visit<'v, ()>,
     objects: u64,
     sound: bool,
+    texts: Texts,
 }
 
 impl Walk<'_, '_> {
@@ -103,10 +106,12 @@ impl Walk<'_, '_> {
     fn block(&mut self, at: usize, found: &mut dyn FnMut(Error)) -> Result<BlockHeader> {
         let offset = at as u64;
         let block = Block::at(self.pack, offset, self.path)?;
-        let raw = block.decompress(offset, self.path, None)?;
+        let raw = self.texts.decompress(self.pack, &block, offset, self.path)?;
         let (mut start, mut count) = (0, 0);
         let mut ids = blake3::Hasher::new();
-        while let Some(span) = Span::at(&raw, start) {
+        while block.header.objects > 0
+            && let Some(span) = Span::at(&raw, start)
+        {
             let id = span.id(&raw);
             ids.update(id.as_bytes());
             start = span.content.end;
@@ -124,44 +129,59 @@ impl Walk<'_, '_> {
 
     /// Reads the objects that are expected from what is left of damaged blocks.
     fn fragments(&mut self, region: &[u8]) -> Result<()> {
+        let texts = std::mem::take(&mut self.texts);
         let mut from = 0;
         while let Some(found) = memchr::memmem::find(&region[from..], FRAME_MAGIC) {
             from += found;
-            let mut raw = begin_of_frame(&region[from..]);
-            if Span::at(&raw, 0).is_none() {
-                raw = fold::unfold_begin(&raw, BLOCK_RAW_BYTES_MAX as usize);
-            }
-            let mut start = 0;
-            while let Some(span) = Span::at(&raw, start) {
-                let id = span.id(&raw);
-                start = span.content.end;
-                if (self.expects)(&id) {
-                    self.objects += 1;
-                    (self.visit)(&id, span.kind, &raw[span.content])?;
+            for text in texts.all() {
+                let mut raw = begin_of_frame(&region[from..], text);
+                if Span::at(&raw, 0).is_none() {
+                    raw = fold::unfold_begin(&raw, BLOCK_RAW_BYTES_MAX as usize);
                 }
+                self.expected(&raw)?;
             }
             from += FRAME_MAGIC.len();
+        }
+        self.texts = texts;
+        Ok(())
+    }
+
+    /// Shows the objects that are expected in some raw content.
+    fn expected(&mut self, raw: &[u8]) -> Result<()> {
+        let mut start = 0;
+        while let Some(span) = Span::at(raw, start) {
+            let id = span.id(raw);
+            start = span.content.end;
+            if (self.expects)(&id) {
+                self.objects += 1;
+                (self.visit)(&id, span.kind, &raw[span.content])?;
+            }
         }
         Ok(())
     }
 }
 
 /// Finds the next sound block.
-fn next_block(pack: &[u8], mut from: usize, path: &Path) -> Option<usize> {
+fn next_block(pack: &[u8], first: usize, path: &Path) -> Option<usize> {
+    let mut from = first;
     loop {
         let frames = pack.get(from + BLOCK_HEADER_BYTES..)?;
         from += memchr::memmem::find(frames, FRAME_MAGIC)?;
-        if Block::at(pack, from as u64, path).is_ok() {
-            return Some(from);
+        // The place of a dictionary may stand between header and frame.
+        let named = from.checked_sub(Reference::BYTES);
+        for begin in [named, Some(from)].into_iter().flatten().filter(|begin| *begin >= first) {
+            if Block::at(pack, begin as u64, path).is_ok() {
+                return Some(begin);
+            }
         }
         from += 1;
     }
 }
 
 /// Unpacks a frame as far as that goes.
-fn begin_of_frame(bytes: &[u8]) -> Vec<u8> {
+fn begin_of_frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
     let mut raw = Vec::new();
-    let Ok(decoder) = zstd::stream::read::Decoder::new(bytes) else {
+    let Ok(decoder) = zstd::stream::read::Decoder::with_dictionary(bytes, dictionary) else {
         return raw;
     };
     let mut decoder = decoder.single_frame();

@@ -1,12 +1,13 @@
 //! Packs written, read back, damaged in every byte, and read again.
 
+mod dictionaries;
 mod folded;
 
 use std::fs;
 
 use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, LABELS_MAX};
 use super::super::paged::PagedWriter;
-use super::block::{BLOCK_HEADER_BYTES, BlockHeader};
+use super::block::{BLOCK_HEADER_BYTES, BlockHeader, Form};
 use super::topology::Depth;
 use super::writer::PACKED_BYTES_MAX;
 use super::*;
@@ -84,8 +85,9 @@ fn outside_depth(id: &Id) -> Result<Option<u64>> {
     Ok((*id == Id::from_bytes([0xee; 32])).then_some(41))
 }
 
-const SMALL_BLOCKS: PackOptions = PackOptions { level: 3, block_bytes: 200, fold: false };
-const FOLDED: PackOptions = PackOptions { level: 3, block_bytes: 500, fold: true };
+const PLAIN: PackOptions = PackOptions { level: 3, fold: false, ..PackOptions::TIDY };
+const SMALL_BLOCKS: PackOptions = PackOptions { block_bytes: 200, ..PLAIN };
+const FOLDED: PackOptions = PackOptions { block_bytes: 500, fold: true, ..PLAIN };
 
 fn write(dir: &Path, objects: &[Made], options: PackOptions) -> PackInfo {
     let mut writer = PackWriter::new(Arc::new(OsDisk), dir, options).unwrap();
@@ -405,7 +407,7 @@ fn labels_beyond_the_table_are_asked_of_the_object() {
 
 #[test]
 fn an_absurd_length_is_refused_before_anything_is_allocated() {
-    let header = BlockHeader::new(u32::MAX >> 1, false, 1, [0; 32], b"frame");
+    let header = BlockHeader::new(u32::MAX >> 2, Form::default(), 1, [0; 32], b"frame");
     let mut bytes = header.encode().to_vec();
     bytes.extend_from_slice(b"frame");
     let refused = Block::at(&bytes, 0, Path::new("x")).unwrap_err();

@@ -6,6 +6,7 @@
 //!
 //! Not here: choosing the order, and telling anybody that the pack exists.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,9 +15,11 @@ use super::super::index::{
     BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
 };
 use super::super::paged::{AsideFile, PagedWriter};
-use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, BlockHeader, Span};
-use super::fold;
-use super::{FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
+use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, Block, BlockHeader, Span};
+use super::dictionary::{self, Reference};
+use super::options::PackOptions;
+use super::press::{self, Full, How, Placed, Press, Pressed};
+use super::{FLAG_DICTIONARIES, FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
 use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
 use crate::disk::Disk;
@@ -28,42 +31,25 @@ use crate::slots::Slots;
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
 
-/// How a pack is written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PackOptions {
-    /// How hard zstd tries.
-    pub(crate) level: i32,
-    /// How much raw content a block has, unless one object alone has more.
-    pub(crate) block_bytes: usize,
-    /// Whether links within a block are left out of it.
-    pub(crate) fold: bool,
-}
-
-impl PackOptions {
-    /// How a store is packed that was tidied: fewer blocks, better compressed.
-    pub(crate) const TIDY: PackOptions =
-        PackOptions { level: 12, block_bytes: 1 << 20, fold: true };
-}
-
-impl Default for PackOptions {
-    fn default() -> PackOptions {
-        PackOptions { level: 3, block_bytes: 64 << 10, fold: false }
-    }
-}
+/// How hard zstd tries on dictionaries, which are small, and on guards, which look random.
+const DICTIONARY_LEVEL: i32 = 17;
+const GUARD_LEVEL: i32 = 1;
 
 /// A pack being written.
 pub(crate) struct PackWriter {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    block_bytes: usize,
-    fold: bool,
+    options: PackOptions,
     file: AsideFile,
-    zstd: zstd::bulk::Compressor<'static>,
-    /// The raw content of the block being filled, and the hash of its ids.
+    /// Where full blocks are compressed.
+    press: Press,
+    /// The raw content of the block being filled, and its ids.
     raw: Vec<u8>,
-    raw_ids: blake3::Hasher,
-    raw_objects: u32,
-    frame: Vec<u8>,
+    raw_ids: Vec<Id>,
+    /// How many blocks were begun before that one.
+    full_blocks: u32,
+    /// Dictionaries that came with blocks of other packs, by their packs.
+    adopted: HashMap<(Id, Reference), Reference>,
     positions: Vec<(Id, Position)>,
     /// The numbers of objects by their ids.
     numbers: Slots,
@@ -74,21 +60,24 @@ pub(crate) struct PackWriter {
 
 impl PackWriter {
     /// Begins a pack in the directory of packs.
-    pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, options: PackOptions) -> Result<PackWriter> {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        mut options: PackOptions,
+    ) -> Result<PackWriter> {
+        options.block_bytes = options.block_bytes.min(PACKED_BYTES_MAX);
         let near = dir.join("pack-new");
-        let zstd =
-            zstd::bulk::Compressor::new(options.level).map_err(Error::io("compress", &near))?;
+        let PackOptions { level, fold, threads, .. } = options;
         let mut writer = PackWriter {
             file: AsideFile::create(Arc::clone(&disk), &near)?,
             disk,
             dir: dir.to_owned(),
-            block_bytes: options.block_bytes.min(PACKED_BYTES_MAX),
-            fold: options.fold,
-            zstd,
+            options,
+            press: Press::new(How { level, fold, dictionary: None, threads }),
             raw: Vec::new(),
-            raw_ids: blake3::Hasher::new(),
-            raw_objects: 0,
-            frame: Vec::new(),
+            raw_ids: Vec::new(),
+            full_blocks: 0,
+            adopted: HashMap::new(),
             positions: Vec::new(),
             numbers: Slots::default(),
             graph: GraphBuilder::default(),
@@ -98,11 +87,25 @@ impl PackWriter {
         let mut header = [0; PACK_HEADER_BYTES];
         header[..8].copy_from_slice(PACK_MAGIC);
         header[8..12].copy_from_slice(&PACK_VERSION.to_le_bytes());
-        let flags = if options.fold { FLAG_FOLDED } else { 0 };
+        let flags = if options.fold { FLAG_FOLDED } else { 0 }
+            | if options.dictionaries { FLAG_DICTIONARIES } else { 0 };
         header[12..].copy_from_slice(&flags.to_le_bytes());
         writer.id.update(&header);
         writer.file.write(&header)?;
         Ok(writer)
+    }
+
+    /// Puts a dictionary at the begin of the pack, which all blocks that are filled will use.
+    ///
+    /// Where the text can't be one, or the pack may not have any, there is none.
+    pub(crate) fn set_dictionary(&mut self, text: Vec<u8>) -> Result<()> {
+        if !self.options.dictionaries || !dictionary::is_usable(&text) {
+            return Ok(());
+        }
+        let record = press::press_text(&text, DICTIONARY_LEVEL)?;
+        let reference = self.put_dictionary(&record)?;
+        self.press.set_dictionary(Placed { reference, text: Arc::new(text) });
+        Ok(())
     }
 
     /// Makes room for so many objects at once, where that is known: lists that grow bit by bit
@@ -135,7 +138,7 @@ impl PackWriter {
         let header = id::Header::new(kind, content.len() as u64);
         let header = header.bytes();
         let object_bytes = header.len() + content.len();
-        if !self.raw.is_empty() && self.raw.len() + object_bytes > self.block_bytes {
+        if !self.raw.is_empty() && self.raw.len() + object_bytes > self.options.block_bytes {
             self.end_block()?;
         }
         let start = self.raw.len();
@@ -169,7 +172,8 @@ impl PackWriter {
         let found = pack.block(block)?;
         if rows.len() < all.len()
             || ids.iter().any(|id| self.number(id).is_some())
-            || found.header.is_folded && !self.fold
+            || found.header.form.is_folded && !self.options.fold
+            || found.header.form.has_dictionary && !self.options.dictionaries
         {
             let raw = pack.load(block)?;
             for (row, id) in rows.iter().zip(&ids) {
@@ -190,13 +194,39 @@ impl PackWriter {
             ));
         }
         self.end_block()?;
+        self.flush(true)?;
+        let adopted = self.adopt(pack, &found)?;
         for (row, id) in rows.iter().zip(&ids) {
             let said = pack.outline(*row)?;
             self.chart(said.kind, &said.label, said.time, &said.parents)?;
             let position = pack.index.position(*row)?;
             self.place(id, position.kind, position.offset as usize)?;
         }
-        self.put_block(&found.header, found.frame)
+        self.full_blocks += 1;
+        match adopted {
+            Some((header, frame)) => self.put_block(&header, &frame),
+            None => self.put_block(&found.header, found.frame),
+        }
+    }
+
+    /// Copies the dictionary of another pack's block, once, and gives the block as it is here.
+    fn adopt(&mut self, pack: &Pack, found: &Block<'_>) -> Result<Option<(BlockHeader, Vec<u8>)>> {
+        let Some(named) = found.dictionary() else {
+            return Ok(None);
+        };
+        let key = (pack.info.id, named);
+        let here = match self.adopted.get(&key) {
+            Some(here) => *here,
+            None => {
+                let text = pack.dictionary_of(found)?.expect("it names one");
+                let here = self.put_dictionary(&press::press_text(&text, DICTIONARY_LEVEL)?)?;
+                self.adopted.insert(key, here);
+                here
+            }
+        };
+        let frame = [&here.encode()[..], &found.frame[Reference::BYTES..]].concat();
+        let BlockHeader { raw_bytes, form, objects, ids_hash, .. } = found.header;
+        Ok(Some((BlockHeader::new(raw_bytes, form, objects, ids_hash, &frame), frame)))
     }
 
     /// Finishes the pack: all three files durable under their names.
@@ -218,6 +248,7 @@ impl PackWriter {
         before: &mut dyn FnMut(&Id) -> Result<()>,
     ) -> Result<PackInfo> {
         self.end_block()?;
+        self.flush(true)?;
         let pack_id = self.end_pack()?;
         let pack_bytes = self.file.len();
         let mut order: Vec<u32> = (0..self.positions.len() as u32).collect();
@@ -242,17 +273,13 @@ impl PackWriter {
 
     /// Notes an object that was just put at the end of the block being filled.
     fn note(&mut self, id: &Id, span: &Span, content: &[u8]) -> Result<()> {
-        if span.id(&self.raw) != *id {
-            return Err(Error::InvalidObject {
-                kind: span.kind.name(),
-                why: format!("its content does not hash to {id}"),
-            });
+        if !self.press.hashes() && span.id(&self.raw) != *id {
+            return Err(press::not_its_id(span.kind, id));
         }
         let said = object::outline(span.kind, content)?;
         self.chart(span.kind, &said.label, said.time, &said.parents)?;
         self.place(id, span.kind, span.start)?;
-        self.raw_ids.update(id.as_bytes());
-        self.raw_objects += 1;
+        self.raw_ids.push(*id);
         Ok(())
     }
 
@@ -277,38 +304,43 @@ impl PackWriter {
                 limit: PACK_OBJECTS_MAX as u64,
             });
         }
-        let position = Position { block: self.blocks.len() as u32, kind, offset: offset as u32 };
+        let position = Position { block: self.full_blocks, kind, offset: offset as u32 };
         self.positions.push((*id, position));
         self.numbers.push(|number| slot_hash(&self.positions[number as usize].0));
         Ok(())
     }
 
-    /// Compresses and writes the block being filled, if there is anything in it.
+    /// Has the block being filled compressed, if there is anything in it.
     fn end_block(&mut self) -> Result<()> {
         if self.raw.is_empty() {
             return Ok(());
         }
         assert!(self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
-        let first = self.positions.len() - self.raw_objects as usize;
-        let ids = self.positions[first..].iter().map(|(id, _)| *id);
-        let folded = if self.fold { fold::fold(&self.raw, ids) } else { None };
-        let content = folded.as_ref().unwrap_or(&self.raw);
-        let mut frame = std::mem::take(&mut self.frame);
-        frame.clear();
-        frame.reserve(zstd::zstd_safe::compress_bound(content.len()));
-        self.zstd
-            .compress_to_buffer(content, &mut frame)
-            .map_err(Error::io("compress", &self.dir))?;
-        let ids_hash = *self.raw_ids.finalize().as_bytes();
-        let raw_bytes = self.raw.len() as u32;
-        let header =
-            BlockHeader::new(raw_bytes, folded.is_some(), self.raw_objects, ids_hash, &frame);
-        let put = self.put_block(&header, &frame);
-        self.frame = frame;
-        self.raw.clear();
-        self.raw_ids.reset();
-        self.raw_objects = 0;
-        put
+        let room = Vec::with_capacity(self.raw.len());
+        let raw = std::mem::replace(&mut self.raw, room);
+        self.press.give(Full { raw, ids: std::mem::take(&mut self.raw_ids) })?;
+        self.full_blocks += 1;
+        self.flush(false)
+    }
+
+    /// Writes the blocks that are compressed; all of them, if it is to wait for them.
+    fn flush(&mut self, all: bool) -> Result<()> {
+        while let Some(pressed) = self.press.take(all) {
+            let Pressed { header, frame } = pressed?;
+            self.put_block(&header, &frame)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a dictionary and its guard, and says where it is.
+    fn put_dictionary(&mut self, text: &Pressed) -> Result<Reference> {
+        let record = [&text.header.encode()[..], &text.frame].concat();
+        let reference = Reference { offset: self.file.len(), bytes: record.len() as u32 };
+        self.put_block(&text.header, &text.frame)?;
+        let guard = press::press_text(&dictionary::guard(&record), GUARD_LEVEL)?;
+        self.put_block(&guard.header, &guard.frame)?;
+        self.full_blocks += 2;
+        Ok(reference)
     }
 
     fn put_block(&mut self, header: &BlockHeader, frame: &[u8]) -> Result<()> {

@@ -11,7 +11,7 @@ fn folded_blocks_are_smaller_and_say_the_same() {
         let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
         chain.push(entry("message", number as i64 + 1, &parents, number, "said"));
     }
-    let plain = PackOptions { level: 3, block_bytes: 1 << 10, fold: false };
+    let plain = PackOptions { block_bytes: 1 << 10, ..PackOptions::default() };
     let folded = PackOptions { fold: true, ..plain };
     let plain_info = write(dir.path(), &chain, plain);
     let info = write(dir.path(), &chain, folded);

@@ -1,0 +1,39 @@
+//! How packs are written.
+
+/// How a pack is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackOptions {
+    /// How hard zstd tries.
+    pub(crate) level: i32,
+    /// How much raw content a block has, unless one object alone has more.
+    pub(crate) block_bytes: usize,
+    /// Whether links within a block are left out of it.
+    pub(crate) fold: bool,
+    /// Whether it may have dictionaries.
+    pub(crate) dictionaries: bool,
+    /// How many threads compress, beside the one that writes; with none, that one does.
+    pub(crate) threads: usize,
+}
+
+impl PackOptions {
+    /// How a store is packed that was tidied: fewer blocks, better compressed.
+    pub(crate) const TIDY: PackOptions = PackOptions {
+        level: 9,
+        block_bytes: 256 << 10,
+        fold: true,
+        dictionaries: false,
+        threads: 0,
+    };
+}
+
+impl Default for PackOptions {
+    fn default() -> PackOptions {
+        PackOptions {
+            level: 3,
+            block_bytes: 64 << 10,
+            fold: false,
+            dictionaries: false,
+            threads: 0,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Compressing blocks: here, or in threads beside the one that fills them.
+//!
+//! Blocks come out in the order in which they went in. No more than a few are under way, so the
+//! memory that is taken is bounded; threads end with the press.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::block::{BlockHeader, Form, Span};
+use super::dictionary::Reference;
+use super::fold;
+use crate::error::{Error, Result};
+use crate::id::Id;
+
+/// So many blocks more than there are threads are under way.
+const WAITING_MAX: usize = 2;
+
+/// A dictionary, and where it stands in the pack.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) reference: Reference,
+    pub(super) text: Arc<Vec<u8>>,
+}
+
+/// How blocks are compressed.
+#[derive(Clone, Debug)]
+pub(super) struct How {
+    pub(super) level: i32,
+    pub(super) fold: bool,
+    pub(super) dictionary: Option<Placed>,
+    /// Threads beside this one.
+    pub(super) threads: usize,
+}
+
+/// A block that is full.
+#[derive(Debug)]
+pub(super) struct Full {
+    pub(super) raw: Vec<u8>,
+    pub(super) ids: Vec<Id>,
+}
+
+/// A block as it is written.
+pub(super) struct Pressed {
+    pub(super) header: BlockHeader,
+    pub(super) frame: Vec<u8>,
+}
+
+/// Compresses blocks.
+pub(super) struct Press {
+    how: How,
+    here: Option<Worker>,
+    beside: Option<Threads>,
+    /// How many went in and came out.
+    given: u64,
+    taken: u64,
+    done: BTreeMap<u64, Result<Pressed>>,
+}
+
+impl Press {
+    pub(super) fn new(how: How) -> Press {
+        Press { how, here: None, beside: None, given: 0, taken: 0, done: BTreeMap::new() }
+    }
+
+    /// Says whether objects are hashed by whoever compresses them.
+    pub(super) fn hashes(&self) -> bool {
+        self.how.threads > 0
+    }
+
+    /// Uses a dictionary from now on.
+    pub(super) fn set_dictionary(&mut self, dictionary: Placed) {
+        assert_eq!(self.given, 0, "a dictionary comes before the blocks");
+        self.how.dictionary = Some(dictionary);
+    }
+
+    /// Takes a block.
+    pub(super) fn give(&mut self, full: Full) -> Result<()> {
+        let number = self.given;
+        self.given += 1;
+        if self.how.threads == 0 {
+            if self.here.is_none() {
+                self.here = Some(Worker::new(&self.how)?);
+            }
+            let pressed = self.here.as_mut().expect("it was set above").press(&full);
+            self.done.insert(number, pressed);
+            return Ok(());
+        }
+        let beside = self.beside.get_or_insert_with(|| Threads::begin(&self.how));
+        beside.give(number, full);
+        Ok(())
+    }
+
+    /// Gives the next block, if there is one that was waited for long enough, or that is the last.
+    pub(super) fn take(&mut self, all: bool) -> Option<Result<Pressed>> {
+        let under_way = (self.given - self.taken) as usize;
+        let is_waited_for = all || under_way > self.how.threads + WAITING_MAX;
+        if under_way == 0 {
+            return None;
+        }
+        while !self.done.contains_key(&self.taken) {
+            let (number, pressed) = self.beside.as_ref()?.next(is_waited_for)?;
+            self.done.insert(number, pressed);
+        }
+        let pressed = self.done.remove(&self.taken);
+        self.taken += 1;
+        pressed
+    }
+}
+
+/// Threads that compress.
+struct Threads {
+    jobs: Option<SyncSender<(u64, Full)>>,
+    done: Receiver<(u64, Result<Pressed>)>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    fn begin(how: &How) -> Threads {
+        let (jobs, waiting) = sync_channel(how.threads + WAITING_MAX + 1);
+        let (results, done) = channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        let begin = |_| {
+            let (how, waiting, results) = (how.clone(), Arc::clone(&waiting), results.clone());
+            std::thread::spawn(move || work(&how, &waiting, &results))
+        };
+        Threads { jobs: Some(jobs), done, handles: (0..how.threads).map(begin).collect() }
+    }
+
+    fn give(&self, number: u64, full: Full) {
+        let jobs = self.jobs.as_ref().expect("it is there until the threads end");
+        jobs.send((number, full)).expect("the threads end when there are no more jobs");
+    }
+
+    fn next(&self, wait: bool) -> Option<(u64, Result<Pressed>)> {
+        match wait {
+            true => Some(self.done.recv().expect("each job gets an answer")),
+            false => self.done.try_recv().ok(),
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for handle in self.handles.drain(..) {
+            // It panicked, and so did whoever waited for its answer.
+            let _ = handle.join();
+        }
+    }
+}
+
+fn work(
+    how: &How,
+    waiting: &Mutex<Receiver<(u64, Full)>>,
+    results: &Sender<(u64, Result<Pressed>)>,
+) {
+    let mut worker = Worker::new(how);
+    loop {
+        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((number, full)) = next else {
+            return;
+        };
+        let pressed = match &mut worker {
+            Ok(worker) => check(&full).and_then(|()| worker.press(&full)),
+            Err(error) => {
+                Err(Error::io("compress", "pack-new")(std::io::Error::other(error.to_string())))
+            }
+        };
+        if results.send((number, pressed)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Checks the objects of a block against their ids.
+fn check(full: &Full) -> Result<()> {
+    let mut start = 0;
+    for id in &full.ids {
+        let span = Span::at(&full.raw, start).expect("a block is made of objects");
+        if span.id(&full.raw) != *id {
+            return Err(not_its_id(span.kind, id));
+        }
+        start = span.content.end;
+    }
+    Ok(())
+}
+
+/// Reports an object that is not what its id says.
+pub(super) fn not_its_id(kind: crate::id::Kind, id: &Id) -> Error {
+    Error::InvalidObject { kind: kind.name(), why: format!("its content does not hash to {id}") }
+}
+
+/// Compresses one block after the other.
+struct Worker {
+    zstd: zstd::bulk::Compressor<'static>,
+    fold: bool,
+    reference: Option<Reference>,
+}
+
+impl Worker {
+    fn new(how: &How) -> Result<Worker> {
+        let text = how.dictionary.as_ref().map_or(&[][..], |placed| placed.text.as_slice());
+        let zstd = zstd::bulk::Compressor::with_dictionary(how.level, text)
+            .map_err(Error::io("compress", "pack-new"))?;
+        let reference = how.dictionary.as_ref().map(|placed| placed.reference);
+        Ok(Worker { zstd, fold: how.fold, reference })
+    }
+
+    fn press(&mut self, full: &Full) -> Result<Pressed> {
+        let Full { raw, ids } = full;
+        let folded = if self.fold { fold::fold(raw, ids.iter().copied()) } else { None };
+        let content = folded.as_ref().unwrap_or(raw);
+        let mut packed = Vec::with_capacity(zstd::zstd_safe::compress_bound(content.len()));
+        self.zstd
+            .compress_to_buffer(content, &mut packed)
+            .map_err(Error::io("compress", "pack-new"))?;
+        let named = self.reference.map(|reference| reference.encode());
+        let frame = [named.as_ref().map_or(&[][..], |named| named), &packed].concat();
+        let mut hasher = blake3::Hasher::new();
+        for id in ids {
+            hasher.update(id.as_bytes());
+        }
+        let form = Form { is_folded: folded.is_some(), has_dictionary: named.is_some() };
+        let ids_hash = *hasher.finalize().as_bytes();
+        let (raw_bytes, objects) = (raw.len() as u32, ids.len() as u32);
+        let header = BlockHeader::new(raw_bytes, form, objects, ids_hash, &frame);
+        Ok(Pressed { header, frame })
+    }
+}
+
+/// Compresses the content of a block without objects.
+pub(super) fn press_text(text: &[u8], level: i32) -> Result<Pressed> {
+    let frame = zstd::bulk::compress(text, level).map_err(Error::io("compress", "pack-new"))?;
+    let ids_hash = *blake3::Hasher::new().finalize().as_bytes();
+    let header = BlockHeader::new(text.len() as u32, Form::default(), 0, ids_hash, &frame);
+    Ok(Pressed { header, frame })
+}

@@ -1,0 +1,121 @@
+//! Blocks that share a dictionary.
+
+use super::*;
+
+const OPTIONS: PackOptions =
+    PackOptions { level: 3, block_bytes: 2 << 10, fold: true, dictionaries: true, threads: 0 };
+
+/// A chain of entries that all say about the same.
+fn chain() -> Vec<Made> {
+    let mut chain: Vec<Made> = Vec::new();
+    for number in 0..300u64 {
+        let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
+        chain.push(entry("message", number as i64 + 1, &parents, number, &said()));
+    }
+    chain
+}
+
+fn said() -> String {
+    (0..40u64).map(|word| format!("{:x} ", word.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
+}
+
+fn write_with(dir: &Path, chain: &[Made], options: PackOptions) -> PackInfo {
+    let mut writer = PackWriter::new(Arc::new(OsDisk), dir, options).unwrap();
+    writer.set_dictionary(said().repeat(2).into_bytes()).unwrap();
+    for made in chain {
+        writer.add(&made.id, made.kind, &made.content).unwrap();
+    }
+    writer.finish(&mut outside_depth).unwrap()
+}
+
+fn salvaged(dir: &Path, info: &PackInfo, findings: &mut u32) -> u64 {
+    let path = PackFile::Pack.path(dir, &info.id);
+    let visit = &mut |id: &Id, kind: Kind, content: &[u8]| {
+        assert_eq!(*id, Id::of(kind, content));
+        Ok(())
+    };
+    let found = salvage(&OsDisk, &path, &|_| true, visit, &mut |_| *findings += 1).unwrap();
+    assert_eq!(found.whole.is_some(), *findings == 0);
+    found.objects
+}
+
+#[test]
+fn blocks_with_a_dictionary_are_smaller_and_say_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain();
+    let without = write(dir.path(), &chain, PackOptions { dictionaries: false, ..OPTIONS });
+    let info = write_with(dir.path(), &chain, OPTIONS);
+    assert!(info.pack_bytes < without.pack_bytes, "{info:?}, {without:?}");
+    let beside = write_with(dir.path(), &chain, PackOptions { threads: 3, ..OPTIONS });
+    assert_eq!(beside, info, "whoever compresses, the pack is the same");
+    let pack = open(dir.path(), &info).unwrap();
+    assert!(pack.may_have_dictionaries().unwrap());
+    for cache in [BlockCache::new(0), BlockCache::default()] {
+        assert!(chain.iter().all(|made| check(&pack, made, &cache).is_empty()));
+    }
+    pack.verify(&mut |error| panic!("{error}"));
+    assert_eq!(salvaged(dir.path(), &info, &mut 0), 300);
+    fs::remove_file(PackFile::Index.path(dir.path(), &info.id)).unwrap();
+    let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+    assert_eq!(reindex(&disk, dir.path(), &info.id).unwrap(), info);
+}
+
+#[test]
+fn blocks_are_copied_with_their_dictionary_or_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain();
+    let (first, last) = chain.split_at(140);
+    let infos = [first, last].map(|part| write_with(dir.path(), part, OPTIONS));
+    for options in [OPTIONS, PackOptions { dictionaries: false, ..OPTIONS }] {
+        let mut writer = PackWriter::new(Arc::new(OsDisk), dir.path(), options).unwrap();
+        for info in &infos {
+            let pack = open(dir.path(), info).unwrap();
+            for block in 0..pack.blocks() {
+                writer.add_block(&pack, block, &mut |_| true).unwrap();
+            }
+        }
+        let copied = writer.finish(&mut outside_depth).unwrap();
+        let pack = open(dir.path(), &copied).unwrap();
+        assert_eq!(pack.may_have_dictionaries().unwrap(), options.dictionaries);
+        let cache = BlockCache::default();
+        assert!(chain.iter().all(|made| check(&pack, made, &cache).is_empty()));
+        pack.verify(&mut |error| panic!("{error}"));
+        assert_eq!(salvaged(dir.path(), &copied, &mut 0), 300);
+    }
+}
+
+#[test]
+fn damage_to_a_dictionary_or_its_guard_costs_no_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain();
+    let info = write_with(dir.path(), &chain, OPTIONS);
+    let path = PackFile::Pack.path(dir.path(), &info.id);
+    let whole = fs::read(&path).unwrap();
+    let pack = open(dir.path(), &info).unwrap();
+    let first = pack.block_place(2).unwrap().offset as usize;
+    drop(pack);
+    for (from, count) in
+        (PACK_HEADER_BYTES..first).step_by(7).map(|at| (at, 1)).chain([(PACK_HEADER_BYTES, 400)])
+    {
+        let mut bytes = whole.clone();
+        bytes[from..from + count].iter_mut().for_each(|byte| *byte ^= 0x41);
+        fs::write(&path, &bytes).unwrap();
+        let pack = open(dir.path(), &info).unwrap();
+        let cache = BlockCache::default();
+        assert!(chain.iter().all(|made| check(&pack, made, &cache).is_empty()), "at {from}");
+        let mut findings = 0;
+        pack.verify(&mut |_| findings += 1);
+        assert!(findings > 0, "at {from}");
+        assert!(salvaged(dir.path(), &info, &mut findings) >= 300);
+    }
+}
+
+#[test]
+fn what_does_not_hash_to_its_id_is_found_by_the_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = PackOptions { threads: 1, ..OPTIONS };
+    let mut writer = PackWriter::new(Arc::new(OsDisk), dir.path(), options).unwrap();
+    let added = writer.add(&Id::from_bytes([7; 32]), Kind::Blob, b"something else");
+    let done = added.and_then(|()| writer.finish(&mut outside_depth).map(drop));
+    assert!(matches!(done, Err(Error::InvalidObject { .. })), "{done:?}");
+}
