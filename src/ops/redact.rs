@@ -284,11 +284,7 @@ impl Rewriter for Redaction<'_> {
         for (name, value) in &refs {
             mended.extend(self.ledger.value(value).map(|value| (name.clone(), value)));
         }
-        let mut moved: Vec<&RefName> = refs
-            .iter()
-            .filter(|(name, old)| mended.get(*name) != Some(*old))
-            .map(|(n, _)| n)
-            .collect();
+        let mut moved = ledger::moved(&refs, &mended);
         let mut mended = renamer.rename_all(mended);
         moved.extend(refs.keys().filter(|name| renamer.rename(name) != **name));
         let sessions: BTreeSet<String> = ledger::sessions_touched(moved.iter().copied());

@@ -321,9 +321,10 @@ impl<'a> Resolver<'a> {
         if count == 0 {
             return Ok(now);
         }
-        let mut met = 0;
+        let (mut met, mut oldest) = (0, 1);
         let mut value = None;
         self.snapshot.operations(&mut |record| {
+            oldest = record.number;
             if let Some(moved) = record.moves.iter().find(|moved| moved.name == *name) {
                 met += 1;
                 value = moved.old.clone();
@@ -332,7 +333,10 @@ impl<'a> Resolver<'a> {
         })?;
         if met < count {
             let plural = if met == 1 { "" } else { "s" };
-            let why = format!("only {met} operation{plural} moved {}", called(name));
+            let mut why = format!("only {met} operation{plural} moved {}", called(name));
+            if oldest > 1 {
+                why += "; older ones have expired";
+            }
             return Err(unknown(text, why));
         }
         match value {

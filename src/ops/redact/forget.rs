@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::Object;
 use crate::ops::redact::graph::Row;
-use crate::ops::redact::ledger::{Ledger, sessions_touched};
+use crate::ops::redact::ledger::{Ledger, moved, sessions_touched};
 use crate::ops::redact::mend::Fate;
 use crate::ops::redact::record::{Recorded, record};
 use crate::ops::redact::seen::Seen;
@@ -330,8 +330,7 @@ impl Rewriter for Forgetting<'_> {
         self.ledger.mend_operations(&mut operations, &mut RefName::clone);
         let mut mended = self.mend_refs(&refs);
         self.count();
-        let moved = refs.iter().filter(|(name, old)| mended.get(*name) != Some(*old));
-        let moved: Vec<&RefName> = moved.map(|(name, _)| name).collect();
+        let moved = moved(&refs, &mended);
         let shortened = moved.iter().filter(|name| match refs.get(**name) {
             Some(RefValue::Id(id)) => self.gone.contains(id),
             _ => true,

@@ -4,7 +4,7 @@
 //! refs. Everything else stays as it is. What an object becomes follows from it and from what it
 //! links alone, so what was decided stays decided when more objects come.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::codec::{Value, json};
 use crate::error::{Error, Result};
@@ -169,6 +169,15 @@ fn agrees(text: &str, body: &Value) -> Result<bool> {
     object::lift(&mut read, &mut blobs)?;
     object::lift(&mut body, &mut blobs)?;
     Ok(read == body)
+}
+
+/// Lists the refs that have another value now, or none.
+pub(super) fn moved<'a>(
+    refs: &'a BTreeMap<RefName, RefValue>,
+    mended: &BTreeMap<RefName, RefValue>,
+) -> Vec<&'a RefName> {
+    let moved = refs.iter().filter(|(name, old)| mended.get(*name) != Some(*old));
+    moved.map(|(name, _)| name).collect()
 }
 
 /// Lists the sessions whose refs are others now, by id.

@@ -13,7 +13,7 @@
 
 use std::path::Path;
 
-use super::paged::{Magic, Paged, PagedWriter, u32_at, u64_at};
+use super::paged::{Magic, PAGE_BYTES, Paged, PagedWriter, u32_at, u64_at};
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::id::{Id, Kind, Prefix};
@@ -226,6 +226,12 @@ impl Index {
         }
         let begin = begin_of(id.as_bytes());
         let wanted = value(begin);
+        if low < high {
+            match self.search_page(id, low, high)? {
+                Ok(row) => return Ok(row),
+                Err((above, below)) => (low, high) = (above, below),
+            }
+        }
         let (mut low_value, mut high_value) = (0, u64::from(u32::MAX));
         let mut guesses = 0;
         while low < high {
@@ -239,12 +245,7 @@ impl Index {
             guesses += 1;
             let found = self.paged.bytes(self.id_at(middle), Id::BYTES)?;
             let found_begin = begin_of(found);
-            // Ids that differ do so in their first bytes, but for those that somebody chose.
-            let is_before = match found_begin == begin {
-                true => found < id.as_bytes(),
-                false => found_begin < begin,
-            };
-            if is_before {
+            if is_before(found, id, begin) {
                 low = middle + 1;
                 low_value = value(found_begin).clamp(low_value, wanted);
             } else {
@@ -253,6 +254,49 @@ impl Index {
             }
         }
         Ok(low)
+    }
+
+    /// Searches the page of ids on which an id is likely to be, of those between two rows.
+    ///
+    /// It gives the first row whose id is not below `id`, or the rows between which that is: all of
+    /// a page is checked at once, and most ids are a few steps from where their value says.
+    fn search_page(&self, id: &Id, low: u32, high: u32) -> Result<PageSearch> {
+        let begin = begin_of(id.as_bytes());
+        let guess = low + ((value(begin) * u64::from(high - low)) >> 32) as u32;
+        let page_at = self.id_at(guess) / PAGE_BYTES as u64 * PAGE_BYTES as u64;
+        let row_at = |at: u64| (at.saturating_sub(IDS_AT) / Id::BYTES as u64) as u32;
+        let first = row_at(page_at).max(low);
+        let last = row_at(page_at + PAGE_BYTES as u64).min(high);
+        let bytes = (last - first) as usize * Id::BYTES;
+        let ids = self.paged.bytes(self.id_at(first), bytes)?;
+        let comes_before = |row: u32| {
+            let at = (row - first) as usize * Id::BYTES;
+            is_before(&ids[at..at + Id::BYTES], id, begin)
+        };
+        let mut row = guess;
+        if comes_before(row) {
+            while row < last && comes_before(row) {
+                row += 1;
+            }
+            Ok(if row < last || row == high { Ok(row) } else { Err((row, high)) })
+        } else {
+            while row > first && !comes_before(row - 1) {
+                row -= 1;
+            }
+            Ok(if row > first || row == low { Ok(row) } else { Err((low, row)) })
+        }
+    }
+}
+
+/// A row that was found, or the rows between which it is.
+type PageSearch = std::result::Result<u32, (u32, u32)>;
+
+/// Says whether the bytes of an id come before an id, of which the first bytes are known.
+fn is_before(found: &[u8], id: &Id, begin: u64) -> bool {
+    // Ids that differ do so in their first bytes, but for those that somebody chose.
+    match begin_of(found) {
+        found_begin if found_begin == begin => found < id.as_bytes(),
+        found_begin => found_begin < begin,
     }
 }
 
@@ -364,6 +408,34 @@ mod tests {
                 prop_assert_eq!(found, matching.take(3).copied().collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn ids_are_found_wherever_they_lie_on_their_pages() {
+        // Many with one first byte, so that they fill pages; the first half where values say it,
+        // the other all at one end.
+        let mut ids = BTreeSet::new();
+        for number in 0..2000u32 {
+            let mut bytes = *Id::of(Kind::Blob, &number.to_le_bytes()).as_bytes();
+            bytes[0] = 7;
+            if number % 2 == 0 {
+                bytes[1..9].fill(0xff);
+            }
+            ids.insert(Id::from_bytes(bytes));
+        }
+        let (_dir, index) = index_of(&ids);
+        for (row, id) in (0..).zip(&ids) {
+            assert_eq!(index.find(id).unwrap(), Some(row));
+            for (byte, change) in [(31, 1), (5, 1), (1, 0x80)] {
+                let mut other = *id.as_bytes();
+                other[byte] ^= change;
+                let other = Id::from_bytes(other);
+                assert_eq!(index.find(&other).unwrap().is_some(), ids.contains(&other));
+            }
+        }
+        let count = index.len();
+        assert_eq!(index.first_at_or_after(&Id::from_bytes([6; 32])).unwrap(), 0);
+        assert_eq!(index.first_at_or_after(&Id::from_bytes([8; 32])).unwrap(), count);
     }
 
     #[test]

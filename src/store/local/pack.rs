@@ -37,7 +37,7 @@ use super::paged::{Magic, map_whole, u32_at, unsupported};
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
-use crate::store::Stored;
+use crate::store::{Content, Stored};
 
 use block::Block;
 use dictionary::Reference;
@@ -213,7 +213,10 @@ impl Pack {
 impl Pack {
     /// Reads an object and checks it against its id.
     pub(crate) fn read(&self, row: u32, cache: &BlockCache) -> Result<Stored> {
-        self.read_with(row, &mut Cursor::new(cache))
+        let position = self.index.position(row)?;
+        let block = self.block_of(position.block, cache, true)?;
+        let span = self.span(&block, row, &position)?;
+        Ok(Stored { kind: span.kind, content: Content::part(block, span.content) })
     }
 
     /// Reads an object, from the block that the cursor used last if it is there.

@@ -6,8 +6,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
@@ -21,9 +21,10 @@ use crate::store::local::state::{self, State};
 /// may have more.
 const OBJECTS_MAX: u64 = 4096;
 /// Who writes groups of this length writes many of them, and would wait at each rotation: then
-/// segments grow to so many times the usual length.
+/// segments grow to so many times the usual length, and hold so many such groups at once.
 const BULK_GROUP_BYTES: u64 = 256 << 10;
 const BULK_LENGTHS: u64 = 4;
+const BULK_GROUPS: u64 = 8;
 /// The open segment of a store that was tidied is this short: it waits for who writes next, and its
 /// zeros are part of the store's size.
 const RESTING_BYTES: u64 = 8 << 10;
@@ -73,6 +74,8 @@ impl Inner {
     /// Closes the open segment and begins a short one, and drops what was prepared to follow.
     pub(crate) fn rest(&self, state: &State) -> Result<Arc<State>> {
         let spare = self.layout.spare();
+        // Who prepares one now would leave it behind.
+        let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
         match self.disk.remove(&spare) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed.map_err(Error::io("remove", spare))?,
@@ -149,14 +152,18 @@ impl Inner {
 
     /// Gives the length of the segment after this one.
     pub(crate) fn segment_bytes(&self, old: &Segment, group_bytes: u64) -> u64 {
-        let lengths = if group_bytes >= BULK_GROUP_BYTES { BULK_LENGTHS } else { 1 };
+        let (lengths, ahead) = match group_bytes >= BULK_GROUP_BYTES {
+            true => (BULK_LENGTHS, group_bytes.saturating_mul(BULK_GROUPS)),
+            false => (1, 0),
+        };
         let longest = self.options.segment_bytes_max.saturating_mul(lengths);
-        let usual = old.bytes().saturating_mul(2);
+        let usual = old.bytes().saturating_mul(2).max(ahead);
         let usual = usual.clamp(self.options.segment_bytes_min, longest);
         usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
     }
 
-    /// Zero-fills the next segment ahead of its use, if the open one is half full.
+    /// Zero-fills the next segment ahead of its use, if the open one is half full; a long one, if
+    /// a quarter is.
     ///
     /// Two processes that do it at once leave one of the two files. A sweep that takes the file
     /// for a dead process's costs another try.
@@ -175,8 +182,12 @@ impl Inner {
 
     pub(crate) fn spare_due(&self, state: &State) -> bool {
         let segment = state.open_segment();
-        let half_full = segment.end().offset >= segment.bytes() / 2;
-        if !half_full || self.spare_seen.load(Ordering::Relaxed) == segment.sequence {
+        // Who fills long segments is quick, and to fill a long one with zeros takes a while.
+        let is_long = segment.bytes() >= self.options.segment_bytes_max;
+        let enough = segment.bytes() / if is_long { 4 } else { 2 };
+        if segment.end().offset < enough
+            || self.spare_seen.load(Ordering::Relaxed) == segment.sequence
+        {
             return false;
         }
         let missing = self.disk.len(&self.layout.spare()).is_err();

@@ -142,3 +142,19 @@ fn no_empty_directory_of_cruft_is_left() {
     assert_eq!(fans(), 0);
     assert_eq!(sandbox.run(&["fsck", "-q"]).code, 0);
 }
+
+#[test]
+fn what_expired_is_told_where_a_ref_is_asked_for_what_it_was() {
+    let sandbox = Sandbox::with_store();
+    let ids = sandbox.append("s1", "main", &["one", "two", "three"]);
+    for id in &ids[..2] {
+        sandbox.ok(&["reset", "-q", "-s", "s1", id]);
+    }
+    let few = sandbox.fails(1, &["rev-parse", "s1:main@{9}"]);
+    assert!(few.contains("only 2 operations moved") && !few.contains("expired"), "{few}");
+    sandbox.ok(&["config", "gc.operations", "now"]);
+    sandbox.ok(&["gc", "-q"]);
+    sandbox.ok(&["reset", "-q", "-s", "s1", &ids[0]]);
+    let few = sandbox.fails(1, &["rev-parse", "s1:main@{9}"]);
+    assert!(few.contains("older ones have expired"), "{few}");
+}
