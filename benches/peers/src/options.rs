@@ -68,14 +68,32 @@ impl Options {
     }
 
     /// Makes an empty directory for one contestant.
+    ///
+    /// What was there before is emptied and put aside: some file systems make new files slowly for
+    /// minutes after many were removed.
     pub fn fresh(&self, name: &str) -> Result<PathBuf> {
         let path = self.dir.join(name);
         if path.exists() {
-            std::fs::remove_dir_all(&path)?;
+            empty_files(&path)?;
+            let place = std::fs::read_dir(&self.dir)?.count();
+            std::fs::rename(&path, self.dir.join(format!("aside-{place}")))?;
         }
         std::fs::create_dir_all(&path)?;
         Ok(path.canonicalize()?)
     }
+}
+
+/// Frees what the files below a directory take.
+fn empty_files(dir: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => empty_files(&path)?,
+            // What may not be written to stays as it is.
+            false => drop(std::fs::File::create(&path)),
+        }
+    }
+    Ok(())
 }
 
 /// Gives the root of the project.

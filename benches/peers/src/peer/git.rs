@@ -59,7 +59,7 @@ impl Git {
     /// Begins a command of git's own, which has another name for what is to be synced.
     fn command(&self) -> Result<Command> {
         let mut config = self.repository.config()?;
-        let sync = if config.get_bool(SYNC).unwrap_or(false) { "default" } else { "none" };
+        let sync = if config.get_bool(SYNC).unwrap_or(false) { "committed" } else { "none" };
         let _ = config.remove(SYNC);
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.path()).args(["-c", &format!("core.fsync={sync}")]);
