@@ -33,7 +33,7 @@ use crate::id::{Id, Kind};
 use crate::object::NewObject;
 use crate::store::{Operation, RefMove, RefName, RefValue};
 
-pub(crate) use damaged::rows_of_damaged;
+pub(crate) use damaged::{mended, rows_of_damaged};
 
 /// Groups begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
@@ -377,9 +377,9 @@ pub(crate) fn read_operation(input: &mut Input<'_>) -> Option<Operation> {
 mod tests {
     use super::*;
 
-    const SALT: Salt = [7; 32];
+    pub(super) const SALT: Salt = [7; 32];
 
-    fn example() -> (Vec<u8>, Head) {
+    pub(super) fn example() -> (Vec<u8>, Head) {
         let content = std::sync::Arc::new(b"hello".to_vec());
         let id = Id::of(Kind::Blob, &content);
         let objects = [NewObject { id, kind: Kind::Blob, content, links: vec![] }];

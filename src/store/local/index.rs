@@ -295,7 +295,7 @@ type PageSearch = std::result::Result<u32, (u32, u32)>;
 fn is_before(found: &[u8], id: &Id, begin: u64) -> bool {
     // Ids that differ do so in their first bytes, but for those that somebody chose.
     match begin_of(found) {
-        found_begin if found_begin == begin => found < id.as_bytes(),
+        found_begin if found_begin == begin => *found < id.as_bytes()[..],
         found_begin => found_begin < begin,
     }
 }

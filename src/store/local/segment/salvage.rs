@@ -2,8 +2,8 @@
 //!
 //! Groups are followed from one to the next. Behind damage, the next one is looked for at every
 //! multiple of the alignment: its checksum is keyed with the segment's salt, so what matches it was
-//! written as a group of this segment. Of a group whose head is damaged, those objects are left
-//! whose contents hash to their ids.
+//! written as a group of this segment. A head with one wrong bit is mended. Of a group whose head
+//! is damaged more, those objects are left whose contents hash to their ids.
 //!
 //! What was never durable is no damage: at a torn tail the segment ends, as it does for a reader.
 //!
@@ -15,7 +15,9 @@ use super::{HEADER_BYTES, MAGIC, VERSION, header, header_checksum};
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::store::local::group::{ALIGNMENT, Head, PREFIX_BYTES, Prefix, Salt, rows_of_damaged};
+use crate::store::local::group::{
+    ALIGNMENT, Head, PREFIX_BYTES, Prefix, Salt, mended, rows_of_damaged,
+};
 use crate::store::local::manifest::Closed;
 use crate::store::local::paged::map_whole;
 use crate::store::{Operation, RefMove};
@@ -135,10 +137,12 @@ impl Walk<'_> {
         let mut offset = HEADER_BYTES;
         let mut claim = None;
         loop {
-            let head = self.head_at(offset);
+            let intact = self.head_at(offset);
+            let is_intact = intact.is_some();
+            let head = intact.or_else(|| self.mended_at(offset));
             let follows = head.as_ref().is_some_and(|head| head.previous == previous);
             let whole = head.as_ref().is_some_and(|found| self.is_whole(offset, &found.head));
-            if !(whole && (follows || !self.is_salted)) {
+            if !(whole && is_intact && (follows || !self.is_salted)) {
                 if self.is_blank(offset) && known.closed.is_none() && known.marked <= offset {
                     break;
                 }
@@ -191,6 +195,13 @@ impl Walk<'_> {
         Some(Found { head: head?, previous: prefix.previous })
     }
 
+    /// Reads the head of the group at an offset with one wrong bit, or that is cut off behind.
+    fn mended_at(&self, offset: u64) -> Option<Found> {
+        let bytes = self.bytes.get(offset as usize..self.limit as usize)?;
+        let (head, previous) = mended(bytes, offset, self.salt).filter(|_| self.is_salted)?;
+        Some(Found { head, previous })
+    }
+
     /// Finds the next group, and gives where it is and the checksum that it follows.
     fn next_head(&self, from: u64) -> Option<(u64, Id)> {
         let offsets = (from..self.limit).step_by(ALIGNMENT as usize);
@@ -215,7 +226,8 @@ impl Walk<'_> {
     }
 
     fn is_whole(&self, offset: u64, head: &Head) -> bool {
-        head.contents_match(&self.bytes[offset as usize..(offset + head.length) as usize])
+        let end = (offset + head.length).min(self.bytes.len() as u64);
+        head.contents_match(&self.bytes[offset as usize..end as usize])
     }
 
     fn keep(&mut self, offset: u64, head: Head) {
