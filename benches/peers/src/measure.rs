@@ -62,7 +62,8 @@ pub struct Row {
 /// What one contestant took in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// The median for one item, or the mean where items were not timed one by one.
+    /// The median for one item; the mean where items were not timed one by one, or a few pay for
+    /// many.
     pub middle: f64,
     /// What one in a hundred exceeds, where items were timed one by one.
     pub p99: Option<f64>,

@@ -13,17 +13,19 @@ fn key() -> String {
     format!("{}{}", "AKIA", "IOSFODNN7EXAMPLE".replace("EXAMPLE", "QW2Z4X6"))
 }
 
+/// A line of a session of Claude's.
+fn message(id: &str, parent: &str, content: &str) -> String {
+    format!(
+        "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"x\",\
+         \"timestamp\":\"2026-01-01T00:00:00.000Z\",\
+         \"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
+    )
+}
+
 /// A session of Claude's with the secret in plain, in a line that is written oddly, with escapes,
 /// and in one that is torn.
 fn file(secret: &str) -> String {
     let letters: String = secret.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
-    let message = |id: &str, parent: &str, content: &str| {
-        format!(
-            "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"x\",\
-             \"timestamp\":\"2026-01-01T00:00:00.000Z\",\
-             \"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
-        )
-    };
     let mut text = message("a", "null", "an innocent begin");
     text += &message("b", "\"a\"", &format!("the key is {secret}"));
     text += &message("c", "\"b\"", &format!("escaped: {letters}")).replace(",\"uuid", " , \"uuid");
@@ -128,13 +130,6 @@ fn common_keys_are_replaced_before_anything_is_stored() {
 
 /// A session of Claude's in which three answers follow the first message.
 fn with_branches(last: &str) -> String {
-    let message = |id: &str, parent: &str, content: &str| {
-        format!(
-            "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"x\",\
-             \"timestamp\":\"2026-01-01T00:00:00.000Z\",\
-             \"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
-        )
-    };
     let mut text = message("a", "null", "an innocent begin");
     for (number, content) in [
         format!("{PLAIN} opens it"),
