@@ -54,6 +54,11 @@ impl PackedRefs {
         PackedRefs { file: Paged::from_memory(path, payload) }
     }
 
+    /// Checks every byte.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.file.check()
+    }
+
     /// Finds one ref.
     pub(crate) fn get(&self, name: &RefName) -> Result<Option<RefValue>> {
         let at = self.lower_bound(name.as_str())?;
