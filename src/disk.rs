@@ -172,6 +172,17 @@ impl Mapping {
         Mapping(Bytes::Memory(Box::new(bytes)))
     }
 
+    /// Says that a part will be looked at: what of it is not in memory is read at once, and no
+    /// more. Where that can't be done, it is read when it is looked at.
+    pub fn will_need(&self, offset: u64, bytes: usize) {
+        #[cfg(unix)]
+        if let (Bytes::File(map), Ok(offset)) = (&self.0, usize::try_from(offset))
+            && offset.checked_add(bytes).is_some_and(|end| end <= map.len())
+        {
+            let _ = map.advise_range(memmap2::Advice::WillNeed, offset, bytes);
+        }
+    }
+
     /// Gives the memory back that the bytes of a file take; they are found again when they are
     /// looked at. Where that can't be done, nothing happens.
     #[allow(unsafe_code)]

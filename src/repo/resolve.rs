@@ -1,8 +1,8 @@
 //! From a revision to an object.
 //!
-//! Names win over everything: the longest part of a revision that names a branch, label or ref is
-//! taken for it, and only what follows is read as steps. A branch comes before a label, a label
-//! before other refs, refs before the digits of an id.
+//! Names win over everything but a whole id: the longest part of a revision that names a branch,
+//! label or ref is taken for it, and only what follows is read as steps. A branch comes before a
+//! label, a label before other refs, refs before the first digits of an id.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -33,6 +33,11 @@ pub struct ResolvedRange {
 
 /// Finds the object that a revision names, seen from a place.
 pub fn resolve(snapshot: &dyn Snapshot, place: &Place, text: &str) -> Result<Id> {
+    if let Ok(id) = text.parse::<Id>()
+        && snapshot.kinds(&[id])?[0].is_some()
+    {
+        return Ok(id);
+    }
     let resolver = Resolver::new(snapshot, place)?;
     if let Some(name) = resolver.find_ref(resolver.session.as_deref(), text)? {
         return resolver.target(text, &name);

@@ -18,6 +18,7 @@
 
 mod anew;
 mod backup;
+mod bytes;
 mod cache;
 mod commit;
 mod copies;

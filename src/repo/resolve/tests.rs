@@ -42,6 +42,18 @@ fn set(repo: &Repo, name: &str, id: Id) {
 }
 
 #[test]
+fn a_whole_id_comes_before_a_branch_of_that_name_and_its_begin_after() {
+    let Fixture { repo, main, .. } = fixture();
+    let digits = main[0].to_string();
+    for name in [digits.as_str(), &digits[..12]] {
+        set(&repo, &format!("sessions/s1/heads/{name}"), main[3]);
+    }
+    assert_eq!(repo.resolve(&digits).unwrap(), main[0]);
+    assert_eq!(repo.resolve(&digits[..12]).unwrap(), main[3]);
+    assert_eq!(repo.resolve(&digits[..13]).unwrap(), main[0]);
+}
+
+#[test]
 fn every_form_is_found() {
     let Fixture { repo, main, dev } = fixture();
     let digits = main[2].to_string();

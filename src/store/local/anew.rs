@@ -56,14 +56,14 @@ impl Form {
     /// As small as can be, without making readers wait.
     pub(crate) const SMALL: Form = Form {
         options: PackOptions {
-            level: 12,
+            level: 17,
             first_level: None,
             dictionary_level: PackOptions::TIDY.dictionary_level,
             ..Form::TIDY.options
         },
         alike_bytes: 96 << 20,
         sample_bytes: 32 << 20,
-        dictionary_bytes_max: 1 << 20,
+        dictionary_bytes_max: 384 << 10,
     };
 
     /// Compresses in the thread that writes.

@@ -76,9 +76,8 @@ pub(crate) fn packed_refs(data: &[u8]) {
 
 /// A file of operations.
 pub(crate) fn operation_log(data: &[u8]) {
-    if let Ok(log) = OperationLog::from_memory(Path::new(PATH), data.to_vec()) {
-        let _ = log.for_each(&mut |_| Ok(ControlFlow::Continue(())));
-    }
+    let log = OperationLog::from_memory(Path::new(PATH), data.to_vec());
+    let _ = log.for_each(&mut |_| Ok(ControlFlow::Continue(())));
 }
 
 /// An index, of the pack that it says it is of.

@@ -22,7 +22,6 @@ const WORD_BYTES: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct OperationLog {
     file: Paged,
-    count: u64,
     /// The number of the first operation.
     first: u64,
 }
@@ -60,21 +59,28 @@ impl OperationLog {
         bytes: u64,
         first: u64,
     ) -> Result<OperationLog> {
-        OperationLog::new(Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?, first)
+        Ok(OperationLog { file: Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?, first })
     }
 
     /// Takes a payload that was made in memory.
     #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> Result<OperationLog> {
-        OperationLog::new(Paged::from_memory(path, payload), 0)
+    pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> OperationLog {
+        OperationLog { file: Paged::from_memory(path, payload), first: 0 }
     }
 
-    fn new(file: Paged, first: u64) -> Result<OperationLog> {
-        let count = word(&file, 0)?;
-        if count > file.len() / WORD_BYTES {
-            return Err(Error::corrupt(file.path(), 0, "it claims more operations than fit"));
+    /// Says how many operations there are.
+    fn count(&self) -> Result<u64> {
+        let count = word(&self.file, 0)?;
+        match count > self.file.len() / WORD_BYTES {
+            true => Err(self.file.corrupt(0, "it claims more operations than fit")),
+            false => Ok(count),
         }
-        Ok(OperationLog { file, count, first })
+    }
+
+    /// Checks every byte.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.file.check()?;
+        self.count().map(|_| ())
     }
 
     /// Visits the operations, newest first, until told to stop.
@@ -82,9 +88,10 @@ impl OperationLog {
         &self,
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        for place in (0..self.count).rev() {
+        let count = self.count()?;
+        for place in (0..count).rev() {
             let begin = word(&self.file, WORD_BYTES * (place + 1))?;
-            let end = match place + 1 < self.count {
+            let end = match place + 1 < count {
                 true => word(&self.file, WORD_BYTES * (place + 2))?,
                 false => self.file.len(),
             };

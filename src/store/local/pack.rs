@@ -19,6 +19,7 @@ mod fold;
 mod options;
 mod press;
 mod reindex;
+mod rows;
 mod salvage;
 mod topology;
 mod verify;
@@ -39,8 +40,9 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::store::{Content, Stored};
 
-use block::Block;
+use block::{BLOCK_HEADER_BYTES, Block};
 use dictionary::Reference;
+use rows::BlockRows;
 
 pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -334,6 +336,7 @@ impl Pack {
         if let Some((_, text)) = held.iter().find(|(reference, _)| *reference == named) {
             return Ok(Some(Arc::clone(text)));
         }
+        self.mapping.will_need(named.offset, named.bytes as usize);
         let text = Arc::new(dictionary::load(self.mapping()?, named, &self.path)?);
         if held.len() >= DICTIONARIES_HELD_MAX {
             held.remove(0);
@@ -363,6 +366,8 @@ impl Pack {
     /// Finds a block, checked against its checksum and the index.
     fn block(&self, block: u32) -> Result<Block<'_>> {
         let place = self.index.block(block)?;
+        self.mapping.will_need(0, PACK_HEADER_BYTES);
+        self.mapping.will_need(place.offset, BLOCK_HEADER_BYTES + place.compressed_bytes as usize);
         let found = Block::at(self.mapping()?, place.offset, &self.path)?;
         found.agree(&place, &self.path)?;
         let touched = self.touched.fetch_add(found.frame.len() as u64, Ordering::Relaxed);
@@ -406,43 +411,6 @@ fn check_header(pack: &[u8], path: &Path) -> Result<()> {
         return Err(unsupported(path, version, flags));
     }
     Ok(())
-}
-
-/// The rows of each block.
-#[derive(Debug)]
-struct BlockRows {
-    rows: Vec<u32>,
-    /// Where each block's rows begin, and where the last one's end.
-    starts: Vec<u32>,
-}
-
-impl BlockRows {
-    fn of(index: &Index) -> Result<BlockRows> {
-        let blocks = index.blocks() as usize;
-        let mut placed = Vec::with_capacity(index.len() as usize);
-        let mut starts = vec![0u32; blocks + 1];
-        for row in 0..index.len() {
-            let position = index.position(row)?;
-            let count = starts.get_mut(position.block as usize + 1);
-            *count.ok_or_else(|| {
-                Error::corrupt(index.path(), None, "an object in a block that is not there")
-            })? += 1;
-            placed.push((position.block, position.offset, row));
-        }
-        for block in 0..blocks {
-            starts[block + 1] += starts[block];
-        }
-        placed.sort_unstable();
-        Ok(BlockRows { rows: placed.into_iter().map(|(_, _, row)| row).collect(), starts })
-    }
-
-    fn of_block(&self, block: u32) -> &[u32] {
-        let block = block as usize;
-        match self.starts.get(block..block + 2) {
-            Some(ends) => &self.rows[ends[0] as usize..ends[1] as usize],
-            None => &[],
-        }
-    }
 }
 
 #[cfg(test)]

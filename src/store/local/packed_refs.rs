@@ -7,11 +7,10 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-use memchr::{memchr, memmem, memrchr};
-
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::Id;
+use crate::store::local::bytes;
 use crate::store::local::paged::{Paged, PagedWriter, Remains};
 use crate::store::{RefName, RefValue};
 
@@ -55,6 +54,11 @@ impl PackedRefs {
         PackedRefs { file: Paged::from_memory(path, payload) }
     }
 
+    /// Checks every byte.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.file.check()
+    }
+
     /// Finds one ref.
     pub(crate) fn get(&self, name: &RefName) -> Result<Option<RefValue>> {
         let at = self.lower_bound(name.as_str())?;
@@ -85,17 +89,18 @@ impl PackedRefs {
     /// Lists the sessions that have metadata, without reading the other refs.
     pub(crate) fn sessions(&self) -> Result<Vec<String>> {
         let begin = self.lower_bound(SESSIONS)?;
-        let lines = self.file.bytes(begin, (self.file.len() - begin) as usize)?;
+        let mut lines = self.file.bytes(begin, (self.file.len() - begin) as usize)?;
         let mut sessions = Vec::new();
-        for found in memmem::find_iter(lines, META_ENDS) {
-            let start = memrchr(b'\n', &lines[..found]).map_or(0, |newline| newline + 1);
-            let name = std::str::from_utf8(&lines[start..found]);
-            let name = name.map_err(|_| self.damaged(begin + start as u64))?;
+        while let Some(end) = bytes::find_text(META_ENDS, lines) {
+            let start = lines[..end].iter().rposition(|byte| *byte == b'\n');
+            let name = std::str::from_utf8(&lines[start.map_or(0, |newline| newline + 1)..end]);
+            let name = name.map_err(|_| self.damaged(self.file.len() - lines.len() as u64))?;
             match name.strip_prefix(SESSIONS) {
                 // A branch or label may end in `/meta`, too.
                 Some(session) if !session.contains('/') => sessions.push(session.to_owned()),
                 _ => {}
             }
+            lines = &lines[end + META_ENDS.len()..];
         }
         Ok(sessions)
     }
@@ -133,9 +138,9 @@ impl PackedRefs {
             return Ok(None);
         }
         let bytes = self.file.bytes(at, rest.min(LINE_BYTES_MAX) as usize)?;
-        let line = memchr(b'\n', bytes).map(|end| &bytes[..end]);
+        let line = bytes::find(b'\n', bytes).map(|end| &bytes[..end]);
         let halves = line.and_then(|line| {
-            let (name, value) = line.split_at(memchr(b'\t', line)?);
+            let (name, value) = line.split_at(bytes::find(b'\t', line)?);
             Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(&value[1..]).ok()?))
         });
         halves.map(Some).ok_or_else(|| self.damaged(at))

@@ -1,8 +1,9 @@
 //! Immutable files that are mapped and checked page by page.
 //!
 //! A paged file is a payload, a table with one checksum for each page of the payload, and a footer.
-//! Opening one checks the footer and the table; a page is checked when it is first touched. So a
-//! huge file opens in microseconds, and still no byte of it is used unchecked.
+//! Opening one reads nothing: its length says where all is. The footer and the table are checked
+//! when the first page is touched, each page when it is. So a huge file opens in microseconds, one
+//! that nobody asks costs no read, and still no byte is used unchecked.
 //!
 //! Invariants: a paged file never changes once it has its name; [`Paged::bytes`] gives bytes whose
 //! pages match the table, or an error.
@@ -13,7 +14,7 @@ mod remains;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
@@ -40,11 +41,15 @@ pub(crate) struct Paged {
     path: PathBuf,
     mapping: Mapping,
     payload_bytes: u64,
+    magic: Magic,
+    version: u32,
+    /// Whether footer and table were found as they were written.
+    is_table_checked: AtomicBool,
     checked: Vec<AtomicU64>,
 }
 
 impl Paged {
-    /// Maps a file and checks its length, footer and table.
+    /// Maps a file and checks its length.
     ///
     /// The length is compared with what is expected before a byte is looked at.
     pub(crate) fn open(
@@ -55,52 +60,34 @@ impl Paged {
         version: u32,
     ) -> Result<Paged> {
         let mapping = map_whole(disk, path, expected_bytes)?;
-        let corrupt = |why: &str| Error::corrupt(path, None, why);
-        let fields_at = mapping
-            .len()
-            .checked_sub(FOOTER_BYTES)
-            .ok_or_else(|| corrupt("it is too short to have a footer"))?;
-        let fields = &mapping[fields_at..fields_at + FOOTER_FIELDS_BYTES];
-        if fields[..8] != magic[..] {
-            return Err(corrupt("its footer does not begin as it should"));
-        }
-        let (found, flags) = (u32_at(fields, 8), u32_at(fields, 12));
-        if (found, flags) != (version, 0) {
-            return Err(unsupported(path, found, flags));
-        }
-        let payload_bytes = u64_at(fields, 16);
-        let table_at = usize::try_from(payload_bytes)
-            .ok()
-            .filter(|table_at| {
-                let table_bytes = table_at.div_ceil(PAGE_BYTES) * PAGE_CHECKSUM_BYTES;
-                table_at.checked_add(table_bytes) == Some(fields_at)
-            })
-            .ok_or_else(|| corrupt("its payload is not as long as its footer says"))?;
-        let sum = footer_checksum(fields, &mapping[table_at..fields_at]);
-        if mapping[fields_at + FOOTER_FIELDS_BYTES..] != sum {
-            return Err(Error::corrupt(
-                path,
-                fields_at as u64,
-                "the checksum of its footer does not match",
-            ));
-        }
-        let pages = table_at.div_ceil(PAGE_BYTES);
-        Ok(Paged {
+        let payload_bytes = payload_of(mapping.len())
+            .ok_or_else(|| Error::corrupt(path, None, "no payload makes it as long as it is"))?;
+        let paged = Paged {
             path: path.to_owned(),
+            payload_bytes: payload_bytes as u64,
             mapping,
-            payload_bytes,
-            checked: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-        })
+            magic: *magic,
+            version,
+            is_table_checked: AtomicBool::new(false),
+            checked: words_of(payload_bytes, 0),
+        };
+        if payload_bytes == 0 {
+            // No page will ever be touched.
+            paged.check_table()?;
+        }
+        Ok(paged)
     }
 
     /// Wraps a payload that was made in memory and needs no checks; the path is for messages.
     pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> Paged {
-        let words = payload.len().div_ceil(PAGE_BYTES).div_ceil(64);
         Paged {
             path: path.to_owned(),
             payload_bytes: payload.len() as u64,
+            checked: words_of(payload.len(), u64::MAX),
             mapping: Mapping::new(payload),
-            checked: (0..words).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            magic: Magic::default(),
+            version: 0,
+            is_table_checked: AtomicBool::new(true),
         }
     }
 
@@ -124,11 +111,16 @@ impl Paged {
         let (start, end) = (offset as usize, end as usize);
         let payload: &[u8] = &self.mapping;
         for page in start / PAGE_BYTES..end.div_ceil(PAGE_BYTES) {
-            if self.checked[page / 64].load(Ordering::Relaxed) & (1 << (page % 64)) == 0 {
+            if !self.is_checked(page) {
                 self.check_page(payload, page)?;
             }
         }
         Ok(&payload[start..end])
+    }
+
+    #[inline]
+    fn is_checked(&self, page: usize) -> bool {
+        self.checked[page / 64].load(Ordering::Relaxed) & (1 << (page % 64)) != 0
     }
 
     /// Gives the memory back that the file takes.
@@ -141,8 +133,9 @@ impl Paged {
         Ok(u32_at(self.bytes(offset, 4)?, 0))
     }
 
-    /// Checks all the pages.
+    /// Checks the footer, the table and all the pages.
     pub(crate) fn check(&self) -> Result<()> {
+        self.check_table()?;
         self.bytes(0, self.payload_bytes as usize).map(|_| ())
     }
 
@@ -154,8 +147,13 @@ impl Paged {
 
     #[cold]
     fn check_page(&self, payload: &[u8], page: usize) -> Result<()> {
+        self.check_table()?;
         let start = page * PAGE_BYTES;
         let payload_bytes = self.payload_bytes as usize;
+        if page == 0 || !self.is_checked(page - 1) {
+            // Who jumps needs this page; who reads on needs what the system reads ahead.
+            self.mapping.will_need(start as u64, PAGE_BYTES.min(payload_bytes - start));
+        }
         let content = &payload[start..payload_bytes.min(start + PAGE_BYTES)];
         let sum_at = payload_bytes + page * PAGE_CHECKSUM_BYTES;
         if page_checksum(content) != payload[sum_at..sum_at + PAGE_CHECKSUM_BYTES] {
@@ -164,6 +162,48 @@ impl Paged {
         self.checked[page / 64].fetch_or(1 << (page % 64), Ordering::Relaxed);
         Ok(())
     }
+
+    /// Checks the footer and the table, unless that was done.
+    fn check_table(&self) -> Result<()> {
+        if self.is_table_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.mapping
+            .will_need(self.payload_bytes, self.mapping.len() - self.payload_bytes as usize);
+        let (_, rest) = self.mapping.split_at(self.payload_bytes as usize);
+        let (table, footer) = rest.split_at(rest.len() - FOOTER_BYTES);
+        let (fields, sum) = footer.split_at(FOOTER_FIELDS_BYTES);
+        let at = (self.mapping.len() - FOOTER_BYTES) as u64;
+        if fields[..8] != self.magic[..] {
+            return Err(self.corrupt(at, "its footer does not begin as it should"));
+        }
+        let (found, flags) = (u32_at(fields, 8), u32_at(fields, 12));
+        if (found, flags) != (self.version, 0) {
+            return Err(unsupported(&self.path, found, flags));
+        }
+        if u64_at(fields, 16) != self.payload_bytes {
+            return Err(self.corrupt(at, "its payload is not as long as its footer says"));
+        }
+        if footer_checksum(fields, table)[..] != *sum {
+            return Err(self.corrupt(at, "the checksum of its footer does not match"));
+        }
+        self.is_table_checked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Works out how long the payload of a whole paged file of this length is.
+fn payload_of(file_bytes: usize) -> Option<usize> {
+    let rest = file_bytes.checked_sub(FOOTER_BYTES)?;
+    let pages = rest.div_ceil(PAGE_BYTES + PAGE_CHECKSUM_BYTES);
+    let payload_bytes = rest.checked_sub(pages * PAGE_CHECKSUM_BYTES)?;
+    (payload_bytes.div_ceil(PAGE_BYTES) == pages).then_some(payload_bytes)
+}
+
+/// Makes a bit for each page of a payload.
+fn words_of(payload_bytes: usize, word: u64) -> Vec<AtomicU64> {
+    let words = payload_bytes.div_ceil(PAGE_BYTES).div_ceil(u64::BITS as usize);
+    (0..words).map(|_| AtomicU64::new(word)).collect()
 }
 
 /// Maps a file whose length must be what is expected.
@@ -260,7 +300,7 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         let read = || -> Result<Vec<u8>> {
             let paged = Paged::open(&OsDisk, &path, None, MAGIC, 1)?;
-            Ok(paged.bytes(0, payload.len())?.to_vec())
+            Ok(paged.bytes(0, paged.len() as usize)?.to_vec())
         };
         let file = OsDisk.open(&path, OpenMode::Write).unwrap();
         for (at, byte) in whole.iter().enumerate() {
@@ -296,7 +336,8 @@ mod tests {
         let path = dir.path().join("file");
         let bytes = write(&path, b"payload", 10);
         let open = |expected, magic, version| {
-            Paged::open(&OsDisk, &path, expected, magic, version).unwrap_err()
+            let opened = Paged::open(&OsDisk, &path, expected, magic, version);
+            opened.and_then(|paged| paged.bytes(0, 1).map(|_| ())).unwrap_err()
         };
         let unsupported = open(Some(bytes), MAGIC, 2);
         assert!(matches!(unsupported, Error::UnsupportedFormat { .. }));

@@ -16,6 +16,8 @@ use crate::sample;
 use crate::workload::{BRANCH, Job, MESSAGE_BYTES, build, contest, employ, sizes, world};
 
 const PREFIX_DIGITS: usize = 12;
+/// As many in a quick look, too: the first ones find no page in memory, so fewer are another test.
+const PREFIXES: usize = 500;
 const SELECT: &str = "SELECT id FROM messages WHERE id BETWEEN ?1 AND ?2 LIMIT 2";
 
 /// Measures opening at each size, finding by a prefix in the largest, and listing many sessions.
@@ -98,7 +100,7 @@ fn finding(options: &Options) -> Result<Section> {
     let mut section = contest(title, Unit::Time("prefix"), &kinds, Mode::Relaxed);
     section.about =
         format!("The id for its first {PREFIX_DIGITS} digits, where messages have ids of hashes.");
-    let count = options.count(500, 100).to_string();
+    let count = PREFIXES.to_string();
     section.interleave(options.rounds, &mut |contestant, _| {
         let dir = world(options, kinds[contestant], size)?;
         employ("open", kinds[contestant], Mode::Relaxed, &dir, &["find", &count])

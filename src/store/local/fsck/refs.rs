@@ -62,6 +62,7 @@ impl Check<'_> {
     ) -> Result<()> {
         let path = self.layout.packed_refs(record.number);
         let packed = PackedRefs::open(&*self.disk, &path, record.bytes)?;
+        packed.check()?;
         let mut sorted = true;
         packed.for_each("", &mut |name, value| {
             sorted &= refs.last_key_value().is_none_or(|(last, _)| *last < name);
@@ -240,6 +241,7 @@ impl Check<'_> {
             let mut count = 0;
             let read =
                 OperationLog::open(&*self.disk, &path, record.file.bytes, 1).and_then(|log| {
+                    log.check()?;
                     log.for_each(&mut |operation| {
                         count += 1;
                         self.mention_moves(&operation.moves);

@@ -19,6 +19,7 @@
 
 use std::collections::HashMap;
 
+use super::super::bytes;
 use super::block::Span;
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -138,7 +139,7 @@ fn unfold_into(
 /// Finds the next mark in the rest of a content that had, unfolded, so many bytes.
 fn next_mark(rest: &[u8], unfolded_bytes: usize) -> Option<usize> {
     let last = unfolded_bytes.checked_sub(MARKED_BYTES)?;
-    memchr::memmem::find(&rest[..rest.len().min(last + MARK.len())], MARK)
+    bytes::find_text(MARK, &rest[..rest.len().min(last + MARK.len())])
 }
 
 fn take(rest: &mut &[u8], bytes: usize, raw: &mut Vec<u8>) {

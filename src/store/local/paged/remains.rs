@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{
     FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, PAGE_CHECKSUM_BYTES, footer_checksum,
-    map_whole, page_checksum, u32_at, unsupported,
+    map_whole, page_checksum, payload_of, u32_at, unsupported,
 };
 use crate::disk::{Disk, Mapping};
 use crate::error::Result;
@@ -68,12 +68,4 @@ impl Remains {
         let pages = part.start / PAGE_BYTES..part.end.div_ceil(PAGE_BYTES);
         self.sound.get(pages).is_some_and(|pages| pages.iter().all(|sound| *sound))
     }
-}
-
-/// Works out how long the payload of a whole paged file of this length is.
-fn payload_of(file_bytes: usize) -> Option<usize> {
-    let rest = file_bytes.checked_sub(FOOTER_BYTES)?;
-    let pages = rest.div_ceil(PAGE_BYTES + PAGE_CHECKSUM_BYTES);
-    let payload_bytes = rest.checked_sub(pages * PAGE_CHECKSUM_BYTES)?;
-    (payload_bytes.div_ceil(PAGE_BYTES) == pages).then_some(payload_bytes)
 }

@@ -254,7 +254,8 @@ impl<'a> Survey<'a> {
             Ok(refs) => {
                 let right = bytes.is_none_or(|bytes| self.disk.len(&path).ok() == Some(bytes));
                 let opened = self.disk.len(&path).is_ok_and(|bytes| {
-                    packed_refs::PackedRefs::open(&*self.disk, &path, bytes).is_ok()
+                    let opened = packed_refs::PackedRefs::open(&*self.disk, &path, bytes);
+                    opened.and_then(|packed| packed.check()).is_ok()
                 });
                 self.snapshot.is_whole = right && opened && refs.iter().all(|found| found.is_sound);
                 self.snapshot.refs = refs;
@@ -289,6 +290,7 @@ impl<'a> Survey<'a> {
             let is_whole = record.is_some_and(|record| {
                 let (bytes, count) = (record.file.bytes, record.operations);
                 let opened = OperationLog::open(&*self.disk, &path, bytes, 1);
+                let opened = opened.and_then(|log| log.check());
                 let sound = operations.iter().all(|operation| operation.is_sound);
                 opened.is_ok() && sound && operations.len() as u64 == count
             });

@@ -1,0 +1,43 @@
+//! Which objects a block of a pack has.
+
+use super::super::index::Index;
+use crate::error::{Error, Result};
+
+/// The rows of each block.
+#[derive(Debug)]
+pub(super) struct BlockRows {
+    rows: Vec<u32>,
+    /// Where each block's rows begin, and where the last one's end.
+    starts: Vec<u32>,
+}
+
+impl BlockRows {
+    /// Lists them: all of the index is read.
+    pub(super) fn of(index: &Index) -> Result<BlockRows> {
+        let blocks = index.blocks() as usize;
+        let mut placed = Vec::with_capacity(index.len() as usize);
+        let mut starts = vec![0u32; blocks + 1];
+        for row in 0..index.len() {
+            let position = index.position(row)?;
+            let count = starts.get_mut(position.block as usize + 1);
+            *count.ok_or_else(|| {
+                Error::corrupt(index.path(), None, "an object in a block that is not there")
+            })? += 1;
+            placed.push((position.block, position.offset, row));
+        }
+        for block in 0..blocks {
+            starts[block + 1] += starts[block];
+        }
+        placed.sort_unstable();
+        Ok(BlockRows { rows: placed.into_iter().map(|(_, _, row)| row).collect(), starts })
+    }
+
+    /// Gives the rows of a block, in the order of its objects.
+    pub(super) fn of_block(&self, block: u32) -> &[u32] {
+        let block = block as usize;
+        match self.starts.get(block..block + 2) {
+            Some(ends) => &self.rows[ends[0] as usize..ends[1] as usize],
+            None => &[],
+        }
+    }
+}
