@@ -51,7 +51,7 @@ use large::Large;
 
 pub use files::{Found, find_files};
 pub(crate) use memory_tree::is_part;
-pub(crate) use names::{BRANCH_CHARACTERS_MAX, BRANCH_WORDS_MAX, branch_words};
+pub(crate) use names::{BRANCH_CHARACTERS_MAX, BRANCH_WORDS_MAX, branch_words, stem_of_one};
 pub use report::{ImportChange, ImportNote, ImportOutcome, Imported, Oddity, Strange, Tally};
 
 /// What to import.

@@ -98,6 +98,8 @@ pub struct RedactOutcome {
     pub operations: u64,
     /// Where something was found afterwards all the same, in words.
     pub left: Vec<String>,
+    /// Branches that an import named after the entry, which keep their names.
+    pub named: Vec<RefName>,
 }
 
 impl RedactOutcome {
@@ -297,6 +299,7 @@ impl Rewriter for Redaction<'_> {
         if self.outcome.is_nothing() {
             return Ok(None);
         }
+        self.outcome.named = derived::named_after(snapshot, self.entry.iter(), mended.keys())?;
         let body = record::body(&self.outcome, self.scrubber.as_deref());
         let recorded = Recorded { label: REDACT, body, operation: self.operation };
         let moves = record(&recorded, snapshot, &self.ledger, &sessions, rename, &mut mended, put)?;

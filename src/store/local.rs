@@ -27,6 +27,7 @@ mod fsck;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod gc;
+mod gear;
 mod graph;
 mod group;
 mod housekeeper;

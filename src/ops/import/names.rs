@@ -40,16 +40,21 @@ pub(super) fn given_name(intake: &Intake<'_>, side: &Side) -> Option<String> {
 /// Names a branch after the first of some entries that says something.
 pub(super) fn stem_of(snapshot: &dyn Snapshot, entries: &[Id]) -> Result<String> {
     for id in entries {
-        let mut entry = restored_entry(snapshot, id)?;
-        restored(snapshot, &mut entry.body)?;
-        let message = Message::read(&entry.label, &entry.body);
-        let text = message.map(|message| message.text()).unwrap_or_default();
-        let stem = clean(&branch_words(&text), BRANCH_CHARACTERS_MAX, "");
-        if is_branch_name(&stem) {
+        if let Some(stem) = stem_of_one(snapshot, id)? {
             return Ok(stem);
         }
     }
     Ok(BRANCH_STEM.to_owned())
+}
+
+/// Gives the name that an entry gives to a branch, if it says something.
+pub(crate) fn stem_of_one(snapshot: &dyn Snapshot, id: &Id) -> Result<Option<String>> {
+    let mut entry = restored_entry(snapshot, id)?;
+    restored(snapshot, &mut entry.body)?;
+    let message = Message::read(&entry.label, &entry.body);
+    let text = message.map(|message| message.text()).unwrap_or_default();
+    let stem = clean(&branch_words(&text), BRANCH_CHARACTERS_MAX, "");
+    Ok(Some(stem).filter(|stem| is_branch_name(stem)))
 }
 
 /// Gives the first words of a text as they stand in the name of a branch.

@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::ops::import::{BRANCH_CHARACTERS_MAX, BRANCH_WORDS_MAX, branch_words};
+use crate::id::Id;
+use crate::ops::import::{BRANCH_CHARACTERS_MAX, BRANCH_WORDS_MAX, branch_words, stem_of_one};
 use crate::ops::redact::Scrubber;
+use crate::session::FIRST_BRANCH;
 use crate::store::{NAMED_CLASSES, RefName, Snapshot};
 
 /// What is shorter stands in names by chance.
@@ -40,6 +42,35 @@ pub(super) fn names(snapshot: &dyn Snapshot, scrubber: &Scrubber) -> Result<BTre
     Ok(chosen)
 }
 
+/// Lists the branches among some refs that an import named after one of these entries.
+pub(super) fn named_after<'a>(
+    snapshot: &dyn Snapshot,
+    entries: impl Iterator<Item = &'a Id>,
+    refs: impl Iterator<Item = &'a RefName>,
+) -> Result<Vec<RefName>> {
+    let branch = |name: &'a RefName| name.session()?.1.strip_prefix("heads/");
+    let branches: Vec<(&RefName, &str)> =
+        refs.filter_map(|name| Some((name, stem(branch(name)?)))).collect();
+    if branches.iter().all(|(_, stem)| *stem == FIRST_BRANCH) {
+        return Ok(Vec::new());
+    }
+    let mut said = BTreeSet::new();
+    for id in entries {
+        said.extend(stem_of_one(snapshot, id)?.map(|name| stem(&name).to_owned()));
+    }
+    let named = branches.into_iter().filter(|(_, stem)| said.contains(*stem));
+    Ok(named.map(|(name, _)| name.clone()).collect())
+}
+
+/// Gives a name without the number that tells it from others of the same words.
+fn stem(name: &str) -> &str {
+    let numbered = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    match name.rsplit_once('-') {
+        Some((stem, digits)) if numbered(digits) => stem,
+        _ => name,
+    }
+}
+
 /// Gives the part of a name that a person or an import chose, below a session.
 fn chosen_part(name: &RefName) -> Option<&str> {
     let mut rest = name.as_str();
@@ -60,12 +91,7 @@ fn is_made_of(name: &str, text: &str) -> bool {
         let is_part = is_letter(before.chars().next_back()) || is_letter(behind.chars().next());
         text.len() >= PART_BYTES_MIN || !is_part
     });
-    let numbered = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let stem = match name.rsplit_once('-') {
-        Some((stem, digits)) if numbered(digits) => stem,
-        _ => name,
-    };
-    is_held || [name, stem].into_iter().any(|stem| ends_within(stem, text))
+    is_held || [name, stem(name)].into_iter().any(|stem| ends_within(stem, text))
 }
 
 /// Says whether a name that was cut off ends with the begin of a text.

@@ -11,6 +11,7 @@ use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::Object;
+use crate::ops::redact::derived;
 use crate::ops::redact::graph::Row;
 use crate::ops::redact::ledger::{Ledger, moved, sessions_touched};
 use crate::ops::redact::mend::Fate;
@@ -59,6 +60,8 @@ pub struct ForgetOutcome {
     pub sessions: Vec<String>,
     /// The refs that moved or went.
     pub refs: Vec<Shortened>,
+    /// Branches that an import named after what went, and that are there still.
+    pub named: Vec<RefName>,
 }
 
 /// Removes an entry and all that follows it, or a session, for good. `tell` learns how many objects
@@ -244,6 +247,39 @@ impl Forgetting<'_> {
         outcome.rewritten = fates.filter(|fate| matches!(fate, Fate::Became(_))).count() as u64;
     }
 
+    /// Takes the words out of operations that tell of what went.
+    fn silence(&self, operations: &mut Operations) {
+        for (number, (operation, moves)) in (1..).zip(operations.iter_mut()) {
+            let (told, moved) = (operation.clone(), std::mem::take(moves));
+            let record = OperationRecord { number, operation: told, moves: moved };
+            match self.concerns(&record) {
+                // It keeps its number, which undo and redo go by.
+                true => operation.command = FORGET.to_owned(),
+                false => *moves = record.moves,
+            }
+        }
+        for (operation, moves) in operations {
+            let values = moves.iter().flat_map(|moved| [&moved.old, &moved.new]).flatten();
+            let mut ids = values.filter_map(|value| match value {
+                RefValue::Id(id) => Some(id),
+                RefValue::Symbolic(_) => None,
+            });
+            if ids.any(|id| self.gone.contains(id)) {
+                // What was typed may be what was said.
+                let word = operation.command.split(' ').next().unwrap_or_default().to_owned();
+                operation.command = word;
+            }
+        }
+    }
+
+    /// Lists what went of some kinds.
+    fn gone_of<'g>(&'g self, kinds: &'g [Kind]) -> impl Iterator<Item = &'g Id> {
+        self.gone.iter().filter(move |id| {
+            let row = self.ledger.graph.row(id).expect("it was seen");
+            self.ledger.graph.kind(row).is_some_and(|kind| kinds.contains(&kind))
+        })
+    }
+
     /// Gives the refs as they are now.
     fn mend_refs(&self, refs: &BTreeMap<RefName, RefValue>) -> BTreeMap<RefName, RefValue> {
         let is_gone = |value: &RefValue| match value {
@@ -306,27 +342,7 @@ impl Rewriter for Forgetting<'_> {
         mut operations: Operations,
         put: Put<'_>,
     ) -> Result<Option<Ending>> {
-        for (number, (operation, moves)) in (1..).zip(&mut operations) {
-            let (told, moved) = (operation.clone(), std::mem::take(moves));
-            let record = OperationRecord { number, operation: told, moves: moved };
-            match self.concerns(&record) {
-                // It keeps its number, which undo and redo go by.
-                true => operation.command = FORGET.to_owned(),
-                false => *moves = record.moves,
-            }
-        }
-        for (operation, moves) in &mut operations {
-            let values = moves.iter().flat_map(|moved| [&moved.old, &moved.new]).flatten();
-            let mut ids = values.filter_map(|value| match value {
-                RefValue::Id(id) => Some(id),
-                RefValue::Symbolic(_) => None,
-            });
-            if ids.any(|id| self.gone.contains(id)) {
-                // What was typed may be what was said.
-                let word = operation.command.split(' ').next().unwrap_or_default().to_owned();
-                operation.command = word;
-            }
-        }
+        self.silence(&mut operations);
         self.ledger.mend_operations(&mut operations, &mut RefName::clone);
         let mut mended = self.mend_refs(&refs);
         self.count();
@@ -347,6 +363,8 @@ impl Rewriter for Forgetting<'_> {
         if self.gone.is_empty() && moved.is_empty() {
             return Ok(None);
         }
+        let gone = self.gone_of(&[Kind::Entry]);
+        self.outcome.named = derived::named_after(snapshot, gone, mended.keys())?;
         let entries = i64::try_from(self.outcome.entries).unwrap_or(i64::MAX);
         let recorded = Recorded {
             label: FORGET,
@@ -362,11 +380,7 @@ impl Rewriter for Forgetting<'_> {
         let rename = &mut RefName::clone;
         let moves = record(&recorded, snapshot, &self.ledger, &left, rename, &mut mended, put)?;
         operations.push((self.operation.clone(), moves));
-        let refused = self.gone.iter().filter(|id| {
-            let row = self.ledger.graph.row(id).expect("it was seen");
-            matches!(self.ledger.graph.kind(row), Some(Kind::Entry | Kind::Node))
-        });
-        let refused = refused.copied().collect();
+        let refused = self.gone_of(&[Kind::Entry, Kind::Node]).copied().collect();
         Ok(Some(Ending { refs: mended, operations, refused }))
     }
 }

@@ -40,15 +40,27 @@ pub(crate) struct Form {
 impl Form {
     /// As it is always done.
     pub(crate) const TIDY: Form = Form {
-        options: PackOptions { dictionaries: true, threads: THREADS, ..PackOptions::TIDY },
+        options: PackOptions {
+            level: 6,
+            first_level: Some(3),
+            dictionary_level: 6,
+            dictionaries: true,
+            threads: THREADS,
+            ..PackOptions::TIDY
+        },
         alike_bytes: 32 << 20,
-        sample_bytes: 16 << 20,
+        sample_bytes: 8 << 20,
         dictionary_bytes_max: 512 << 10,
     };
 
     /// As small as can be, without making readers wait.
     pub(crate) const SMALL: Form = Form {
-        options: PackOptions { level: 17, ..Form::TIDY.options },
+        options: PackOptions {
+            level: 17,
+            first_level: None,
+            dictionary_level: PackOptions::TIDY.dictionary_level,
+            ..Form::TIDY.options
+        },
         alike_bytes: 96 << 20,
         sample_bytes: 32 << 20,
         dictionary_bytes_max: 384 << 10,

@@ -1,16 +1,16 @@
 //! Which contents are alike, told from small samples of them.
 //!
-//! A sample of a content is a few numbers: the smallest of the hashes of all its stretches of
-//! [`STRETCH_BYTES`]. Two contents that share much of their text share some of them, wherever in
-//! them it stands. Contents that share enough are put into one group, groups in the order of their
-//! first content. So versions of a file, which a tool read again and again, become neighbours.
+//! A sample of a content is a few numbers: the smallest of the hashes of all its stretches. Two
+//! contents that share much of their text share some of them, wherever in them it stands. Contents
+//! that share enough are put into one group, groups in the order of their first content. So
+//! versions of a file, which a tool read again and again, become neighbours.
 //!
 //! Not here: any promise. It is a guess, made so that a compressor finds more.
 
 use std::collections::HashMap;
 
-/// How much of a content one hash covers.
-const STRETCH_BYTES: usize = 32;
+use crate::store::local::gear;
+
 /// How many hashes are kept of a content.
 const SAMPLE_HASHES: usize = 8;
 /// How many of them two contents must share to be alike.
@@ -19,7 +19,7 @@ const SHARED_MIN: usize = 2;
 /// Orders contents so that those that are alike follow each other, and gives their places.
 pub(crate) fn order<'c>(contents: impl Iterator<Item = &'c [u8]>) -> Vec<usize> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut group_of: HashMap<u32, usize> = HashMap::new();
+    let mut group_of: HashMap<u64, usize> = HashMap::new();
     for (place, content) in contents.enumerate() {
         let sample = sample(content);
         let found = nearest(sample.iter().filter_map(|hash| group_of.get(hash).copied()));
@@ -47,42 +47,27 @@ fn nearest(named: impl Iterator<Item = usize>) -> Option<usize> {
 }
 
 /// Gives the smallest hashes of all stretches, each once; none of a content that is too short.
-fn sample(content: &[u8]) -> Vec<u32> {
-    const BASE: u32 = 0x9e37_79b1;
-    let leaving = BASE.wrapping_pow(STRETCH_BYTES as u32);
-    let mut smallest: Vec<u32> = Vec::with_capacity(SAMPLE_HASHES + 1);
-    let mut rolling = 0u32;
-    for (place, byte) in content.iter().enumerate() {
-        rolling = rolling.wrapping_mul(BASE).wrapping_add(u32::from(*byte) + 1);
-        if let Some(before) = place.checked_sub(STRETCH_BYTES) {
-            let gone = u32::from(content[before]) + 1;
-            rolling = rolling.wrapping_sub(gone.wrapping_mul(leaving));
-        }
-        let hash = mix(rolling);
-        let full = smallest.len() == SAMPLE_HASHES;
-        if place + 1 >= STRETCH_BYTES
-            && !(full && hash >= smallest[SAMPLE_HASHES - 1])
+fn sample(content: &[u8]) -> Vec<u64> {
+    let mut smallest: Vec<u64> = Vec::with_capacity(SAMPLE_HASHES + 1);
+    let mut bound = u64::MAX;
+    gear::for_each_stretch(content, |_, hash| {
+        if hash < bound
             && let Err(at) = smallest.binary_search(&hash)
         {
             smallest.insert(at, hash);
             smallest.truncate(SAMPLE_HASHES);
+            bound = smallest.get(SAMPLE_HASHES - 1).copied().unwrap_or(u64::MAX);
         }
-    }
+    });
     smallest
-}
-
-fn mix(mut hash: u32) -> u32 {
-    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
-    hash ^ (hash >> 16)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(seed: u32, words: u32) -> String {
-        (0..words).map(|word| format!("{:08x} ", mix(seed * 10_000 + word))).collect()
+    fn text(seed: u64, words: u64) -> String {
+        (0..words).map(|word| format!("{:016x} ", gear::mix(seed * 10_000 + word))).collect()
     }
 
     fn check(contents: &[&str], expected: &[usize]) {

@@ -1,16 +1,16 @@
 //! Finding the text that many blocks of a pack share: what makes a good dictionary.
 //!
-//! Stretches of [`STRETCH_BYTES`] are hashed, and of one in [`LOOKED_AT`] it is counted in how many
-//! parts of a sample it occurs. The sample is cut into pieces; one is worth as much as
-//! the stretches in it occur elsewhere. The best are taken one after the other, and what a stretch
-//! is worth is counted once.
+//! Stretches of the sample are hashed, and of one in [`LOOKED_AT`] it is counted in how many parts
+//! of the sample it occurs. The sample is cut into pieces; one is worth as much as the stretches
+//! in it occur elsewhere. The best are taken one after the other, and what a stretch is worth is
+//! counted once.
 //!
 //! Not here: any promise. It is a guess, made so that a compressor finds more.
 
 use std::collections::BinaryHeap;
 
-/// How much one hash covers.
-const STRETCH_BYTES: usize = 24;
+use crate::store::local::gear;
+
 /// One stretch in so many is looked at; a power of two.
 const LOOKED_AT: u64 = 16;
 /// What is taken at once.
@@ -29,12 +29,15 @@ pub(crate) fn shared_text(parts: &[Vec<u8>], bytes_max: usize) -> Vec<u8> {
         }
         let first = pieces.len() - part.len().div_ceil(PIECE_BYTES);
         let mut next = first;
-        for_each_stretch(part, &mut |end, hash| {
-            while next <= first + end / PIECE_BYTES {
+        gear::for_each_stretch(part, |end, hash| {
+            if hash > u64::MAX / LOOKED_AT {
+                return;
+            }
+            while next <= first + (end - 1) / PIECE_BYTES {
                 pieces[next].first_mark = marks.len();
                 next += 1;
             }
-            marks.extend(counts.count(hash, number));
+            marks.extend(counts.count(gear::mix(hash), number));
         });
         pieces[next..].iter_mut().for_each(|piece| piece.first_mark = marks.len());
     }
@@ -136,25 +139,6 @@ impl Counts {
 
     fn forget(&mut self, slot: u32) {
         self.slots[slot as usize].parts = 0;
-    }
-}
-
-/// Visits one stretch in [`LOOKED_AT`]: where it ends, and its hash.
-fn for_each_stretch(part: &[u8], visit: &mut dyn FnMut(usize, u64)) {
-    const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-    let leaving = BASE.wrapping_pow(STRETCH_BYTES as u32);
-    let mut rolling = 0u64;
-    for (end, byte) in part.iter().enumerate() {
-        rolling = rolling.wrapping_mul(BASE).wrapping_add(u64::from(*byte) + 1);
-        let Some(before) = end.checked_sub(STRETCH_BYTES) else {
-            continue;
-        };
-        let gone = u64::from(part[before]) + 1;
-        rolling = rolling.wrapping_sub(gone.wrapping_mul(leaving));
-        let hash = (rolling ^ (rolling >> 32)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        if (hash >> 30) & (LOOKED_AT - 1) == 0 {
-            visit(end, hash);
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sapwood::disk::OsDisk;
 
+use super::import::{message, only_session, written};
 use super::search::found_in;
 use crate::cli::Sandbox;
 
@@ -62,6 +63,35 @@ fn an_entry_goes_with_all_that_follows_it_everywhere() {
     assert!(ran.err.contains("removed from this store for good"), "{}", ran.err);
     sandbox.append("s1", "main", &["five"]);
     assert_eq!(sandbox.run(&["fsck", "-q"]).code, 0);
+}
+
+#[test]
+fn branches_that_are_named_after_what_goes_are_told() {
+    for verb in ["forget", "redact"] {
+        let sandbox = Sandbox::with_store();
+        let mut file = message("a", "null", "an innocent begin");
+        file += &message("b", "\"a\"", "Zebra crossing at dawn");
+        file += &message("c", "\"a\"", "the end");
+        sandbox.ok(&["import", "-q", &written(&sandbox, "x.jsonl", &file)]);
+        let session = only_session(&sandbox);
+        let branch = format!("{session}:zebra-crossing-at-dawn");
+        let said = sandbox.ok(&["rev-parse", &branch]);
+        let gone = match verb {
+            "forget" => sandbox.run(&["forget", "--yes", &said]),
+            _ => sandbox.run(&["redact", "--rev", &said]),
+        };
+        assert_eq!(gone.code, 0, "{}", gone.err);
+        assert!(gone.err.contains("branch 'zebra-crossing-at-dawn'"), "{verb}: {}", gone.err);
+        sandbox.ok(&["rev-parse", &branch]);
+        let ran = sandbox.feed(&["redact", "--pattern-file", "-"], "zebra-crossing-at-dawn\n");
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(!ran.err.contains("is named after"), "{}", ran.err);
+        let needles = ["ebra crossing", "ebra-crossing"];
+        assert_eq!(found_in(&OsDisk, &sandbox.join(".sapwood"), &needles), Vec::<String>::new());
+    }
+    let (sandbox, ids) = filled();
+    let told = sandbox.ok(&["forget", "--yes", "--json", &ids[2]]);
+    assert!(told.contains("\"named\":[]"), "{told}");
 }
 
 #[test]

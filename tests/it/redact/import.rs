@@ -14,7 +14,7 @@ fn key() -> String {
 }
 
 /// A line of a session of Claude's.
-fn message(id: &str, parent: &str, content: &str) -> String {
+pub(super) fn message(id: &str, parent: &str, content: &str) -> String {
     format!(
         "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"x\",\
          \"timestamp\":\"2026-01-01T00:00:00.000Z\",\
@@ -34,13 +34,13 @@ fn file(secret: &str) -> String {
     text + &format!("{{\"torn\":\"{secret}")
 }
 
-fn written(sandbox: &Sandbox, name: &str, text: &str) -> String {
+pub(super) fn written(sandbox: &Sandbox, name: &str, text: &str) -> String {
     let path = sandbox.join(name);
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-fn only_session(sandbox: &Sandbox) -> String {
+pub(super) fn only_session(sandbox: &Sandbox) -> String {
     let listed = sandbox.ok(&["for-each-ref", "sessions"]);
     let line = listed.lines().find(|line| line.ends_with("/meta")).unwrap().to_owned();
     line.rsplit("sessions/").next().unwrap().trim_end_matches("/meta").to_owned()

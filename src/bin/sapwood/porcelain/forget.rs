@@ -3,11 +3,12 @@
 use sapwood::codec::Value;
 use sapwood::ops::{self, ForgetOutcome, ForgetWhat, removed_sessions};
 use sapwood::repo::find_session;
+use sapwood::store::RefName;
 
 use crate::confirm::{can_ask, confirm};
 use crate::failure::{Answer, Failure};
 use crate::open::{Context, Opened};
-use crate::output;
+use crate::output::{self, Output};
 use crate::plumbing::{SHORT_DIGITS, counted};
 use crate::progress::Progress;
 
@@ -115,7 +116,19 @@ fn print(context: &mut Context, outcome: &ForgetOutcome, dry_run: bool) -> Resul
         };
         output.item(format_args!("  {} {now}", change.name))?;
     }
+    note_names(output, &outcome.named);
     Ok(())
+}
+
+/// Tells of branches that still have the words of what went in their names.
+pub(super) fn note_names(output: &mut Output, named: &[RefName]) {
+    for (session, rest) in named.iter().filter_map(|name| name.session()) {
+        let branch = rest.strip_prefix("heads/").unwrap_or(rest);
+        output.note(format_args!(
+            "branch '{branch}' of session '{session}' is named after what went; to remove its \
+             name everywhere, give it to 'sapwood redact --pattern-file -'"
+        ));
+    }
 }
 
 fn print_json(
@@ -127,6 +140,7 @@ fn print_json(
         let now = change.now.map(|id| id.to_string());
         output::object([("name", change.name.as_str().into()), ("now", now.into())])
     });
+    let named = outcome.named.iter().map(|name| Value::from(name.as_str()));
     let sessions = outcome.sessions.iter().map(|session| Value::from(session.as_str()));
     context.output.record([
         ("dry_run", Value::Bool(dry_run)),
@@ -137,5 +151,6 @@ fn print_json(
         ("rewritten", output::count(outcome.rewritten)),
         ("sessions", Value::List(sessions.collect())),
         ("refs", Value::List(refs.collect())),
+        ("named", Value::List(named.collect())),
     ])
 }

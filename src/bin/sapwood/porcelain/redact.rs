@@ -10,6 +10,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{SHORT_DIGITS, counted};
+use crate::porcelain::forget::note_names;
 use crate::progress::Progress;
 use crate::target::Within;
 
@@ -147,6 +148,7 @@ fn print(context: &mut Context, outcome: &RedactOutcome, dry_run: bool) -> Resul
             counted(outcome.operations, "operation"),
         ))?;
     }
+    note_names(output, &outcome.named);
     if dry_run {
         for object in outcome.objects.iter().take(OBJECTS_SHOWN_MAX) {
             let line = format!("  {:8} {}", object.kind, object.id.short(SHORT_DIGITS));
@@ -177,6 +179,7 @@ fn print_json(
         let id = Value::from(object.id.to_string());
         output::object([("id", id), ("kind", object.kind.name().into())])
     });
+    let named = outcome.named.iter().map(|name| Value::from(name.as_str()));
     let texts = |texts: &[String]| {
         Value::List(texts.iter().map(|text| Value::from(text.as_str())).collect())
     };
@@ -190,5 +193,6 @@ fn print_json(
         ("refs", output::count(outcome.refs)),
         ("operations", output::count(outcome.operations)),
         ("left", texts(&outcome.left)),
+        ("named", Value::List(named.collect())),
     ])
 }

@@ -5,6 +5,10 @@
 pub(crate) struct PackOptions {
     /// How hard zstd tries.
     pub(crate) level: i32,
+    /// How hard it tries at first, if not as hard at once: a block that gets short by that stays.
+    pub(crate) first_level: Option<i32>,
+    /// How hard it tries on a dictionary.
+    pub(crate) dictionary_level: i32,
     /// How much raw content a block has, unless one object alone has more.
     pub(crate) block_bytes: usize,
     /// Whether links within a block are left out of it.
@@ -19,6 +23,8 @@ impl PackOptions {
     /// How a store is packed that was tidied: fewer blocks, better compressed.
     pub(crate) const TIDY: PackOptions = PackOptions {
         level: 8,
+        first_level: None,
+        dictionary_level: 17,
         block_bytes: 256 << 10,
         fold: true,
         dictionaries: false,
@@ -28,12 +34,6 @@ impl PackOptions {
 
 impl Default for PackOptions {
     fn default() -> PackOptions {
-        PackOptions {
-            level: 3,
-            block_bytes: 64 << 10,
-            fold: false,
-            dictionaries: false,
-            threads: 0,
-        }
+        PackOptions { level: 3, block_bytes: 64 << 10, fold: false, ..PackOptions::TIDY }
     }
 }

@@ -14,6 +14,10 @@ use super::fold;
 use crate::error::{Error, Result};
 use crate::id::Id;
 
+/// A block of which one part in so many is left is short: to search it for longer costs as much as
+/// with any other, and there is less to gain.
+const SHORT_SHARE: usize = 8;
+
 /// So many blocks more than there are threads are under way.
 const WAITING_MAX: usize = 2;
 
@@ -28,6 +32,8 @@ pub(super) struct Placed {
 #[derive(Clone, Debug)]
 pub(super) struct How {
     pub(super) level: i32,
+    /// What is tried first; a block that gets short by it stays so.
+    pub(super) first_level: Option<i32>,
     pub(super) fold: bool,
     pub(super) dictionary: Option<Placed>,
     /// Threads beside this one.
@@ -193,40 +199,66 @@ pub(super) fn not_its_id(kind: crate::id::Kind, id: &Id) -> Error {
 
 /// Compresses one block after the other.
 struct Worker {
-    zstd: zstd::bulk::Compressor<'static>,
-    fold: bool,
-    reference: Option<Reference>,
+    how: How,
+    first: Option<Zstd>,
+    /// Begins with the first block that needs it.
+    usual: Option<Zstd>,
+    /// Where blocks are compressed to.
+    room: Vec<u8>,
 }
+
+type Zstd = zstd::bulk::Compressor<'static>;
 
 impl Worker {
     fn new(how: &How) -> Result<Worker> {
-        let text = how.dictionary.as_ref().map_or(&[][..], |placed| placed.text.as_slice());
-        let zstd = zstd::bulk::Compressor::with_dictionary(how.level, text)
-            .map_err(Error::io("compress", "pack-new"))?;
-        let reference = how.dictionary.as_ref().map(|placed| placed.reference);
-        Ok(Worker { zstd, fold: how.fold, reference })
+        let first = how.first_level.map(|level| zstd(how, level)).transpose()?;
+        Ok(Worker { how: how.clone(), first, usual: None, room: Vec::new() })
     }
 
     fn press(&mut self, full: &Full) -> Result<Pressed> {
         let Full { raw, ids } = full;
-        let folded = if self.fold { fold::fold(raw, ids.iter().copied()) } else { None };
-        let content = folded.as_ref().unwrap_or(raw);
-        let mut packed = Vec::with_capacity(zstd::zstd_safe::compress_bound(content.len()));
-        self.zstd
-            .compress_to_buffer(content, &mut packed)
-            .map_err(Error::io("compress", "pack-new"))?;
-        let named = self.reference.map(|reference| reference.encode());
-        let frame = [named.as_ref().map_or(&[][..], |named| named), &packed].concat();
+        let folded = if self.how.fold { fold::fold(raw, ids.iter().copied()) } else { None };
+        let frame = self.frame(folded.as_ref().unwrap_or(raw))?;
         let mut hasher = blake3::Hasher::new();
         for id in ids {
             hasher.update(id.as_bytes());
         }
-        let form = Form { is_folded: folded.is_some(), has_dictionary: named.is_some() };
+        let has_dictionary = self.how.dictionary.is_some();
+        let form = Form { is_folded: folded.is_some(), has_dictionary };
         let ids_hash = *hasher.finalize().as_bytes();
         let (raw_bytes, objects) = (raw.len() as u32, ids.len() as u32);
         let header = BlockHeader::new(raw_bytes, form, objects, ids_hash, &frame);
         Ok(Pressed { header, frame })
     }
+
+    /// Compresses the content of a block, as hard as it is worth, into its frame.
+    fn frame(&mut self, content: &[u8]) -> Result<Vec<u8>> {
+        let Worker { how, first, usual, room } = self;
+        let named = how.dictionary.as_ref().map(|placed| placed.reference.encode());
+        let mut squeeze = |zstd: &mut Zstd| -> Result<Vec<u8>> {
+            room.clear();
+            room.reserve(zstd::zstd_safe::compress_bound(content.len()));
+            let done = zstd.compress_to_buffer(content, room);
+            done.map_err(Error::io("compress", "pack-new"))?;
+            Ok([named.as_ref().map_or(&[][..], |named| named), room].concat())
+        };
+        let mut quick = first.as_mut().map(&mut squeeze).transpose()?;
+        if let Some(short) = quick.take_if(|it| it.len() <= content.len() / SHORT_SHARE) {
+            return Ok(short);
+        }
+        let usual = match usual {
+            Some(usual) => usual,
+            none => none.insert(zstd(how, how.level)?),
+        };
+        let frame = squeeze(usual)?;
+        Ok(quick.filter(|quick| quick.len() < frame.len()).unwrap_or(frame))
+    }
+}
+
+/// Makes what compresses with a dictionary, if there is one.
+fn zstd(how: &How, level: i32) -> Result<Zstd> {
+    let text = how.dictionary.as_ref().map_or(&[][..], |placed| placed.text.as_slice());
+    Zstd::with_dictionary(level, text).map_err(Error::io("compress", "pack-new"))
 }
 
 /// Compresses the content of a block without objects.

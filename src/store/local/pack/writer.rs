@@ -31,8 +31,7 @@ use crate::slots::Slots;
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
 
-/// How hard zstd tries on dictionaries, which are small, and on guards, which look random.
-const DICTIONARY_LEVEL: i32 = 17;
+/// How hard zstd tries on guards, which look random.
 const GUARD_LEVEL: i32 = 1;
 
 /// A pack being written.
@@ -67,13 +66,14 @@ impl PackWriter {
     ) -> Result<PackWriter> {
         options.block_bytes = options.block_bytes.min(PACKED_BYTES_MAX);
         let near = dir.join("pack-new");
-        let PackOptions { level, fold, threads, .. } = options;
+        let PackOptions { level, first_level, fold, threads, .. } = options;
+        let how = How { level, first_level, fold, dictionary: None, threads };
         let mut writer = PackWriter {
             file: AsideFile::create(Arc::clone(&disk), &near)?,
             disk,
             dir: dir.to_owned(),
             options,
-            press: Press::new(How { level, fold, dictionary: None, threads }),
+            press: Press::new(how),
             raw: Vec::new(),
             raw_ids: Vec::new(),
             full_blocks: 0,
@@ -102,7 +102,7 @@ impl PackWriter {
         if !self.options.dictionaries || !dictionary::is_usable(&text) {
             return Ok(());
         }
-        let record = press::press_text(&text, DICTIONARY_LEVEL)?;
+        let record = press::press_text(&text, self.options.dictionary_level)?;
         let reference = self.put_dictionary(&record)?;
         self.press.set_dictionary(Placed { reference, text: Arc::new(text) });
         Ok(())
@@ -219,7 +219,8 @@ impl PackWriter {
             Some(here) => *here,
             None => {
                 let text = pack.dictionary_of(found)?.expect("it names one");
-                let here = self.put_dictionary(&press::press_text(&text, DICTIONARY_LEVEL)?)?;
+                let record = press::press_text(&text, self.options.dictionary_level)?;
+                let here = self.put_dictionary(&record)?;
                 self.adopted.insert(key, here);
                 here
             }

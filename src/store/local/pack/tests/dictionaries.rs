@@ -3,7 +3,7 @@
 use super::*;
 
 const OPTIONS: PackOptions =
-    PackOptions { level: 3, block_bytes: 2 << 10, fold: true, dictionaries: true, threads: 0 };
+    PackOptions { level: 3, block_bytes: 2 << 10, dictionaries: true, ..PackOptions::TIDY };
 
 /// A chain of entries that all say about the same.
 fn chain() -> Vec<Made> {
@@ -118,4 +118,20 @@ fn what_does_not_hash_to_its_id_is_found_by_the_threads() {
     let added = writer.add(&Id::from_bytes([7; 32]), Kind::Blob, b"something else");
     let done = added.and_then(|()| writer.finish(&mut outside_depth).map(drop));
     assert!(matches!(done, Err(Error::InvalidObject { .. })), "{done:?}");
+}
+
+#[test]
+fn a_block_that_gets_short_at_first_is_not_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let level = |level| PackOptions { level, block_bytes: 64 << 10, ..PLAIN };
+    let both = PackOptions { first_level: Some(1), ..level(19) };
+    let words = |word: u64| format!("{} ", word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50);
+    let rich: String = (0..9000).map(words).collect();
+    let poor: String = (0..99).map(|number| said().repeat(3) + &words(number)).collect();
+    for (text, level_taken, other) in [(poor, level(1), level(19)), (rich, level(19), level(1))] {
+        let made = [blob(text.as_bytes())];
+        let taken = write(dir.path(), &made, both);
+        assert_eq!(taken, write(dir.path(), &made, level_taken));
+        assert_ne!(taken, write(dir.path(), &made, other));
+    }
 }
