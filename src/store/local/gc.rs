@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
 use mark::Marker;
@@ -152,6 +153,12 @@ impl<'a> Collection<'a> {
         Collection { inner, options, begun: Instant::now(), report, garbage: HashMap::new() }
     }
 
+    /// Says how the journal is packed, of which all is packed once more.
+    fn passing(&self) -> PackOptions {
+        let threads = if self.options.one_thread { 0 } else { 1 };
+        PackOptions { level: 1, threads, ..PackOptions::default() }
+    }
+
     fn is_out_of_time(&mut self) -> bool {
         let is_over = self.options.max_time.is_some_and(|most| self.begun.elapsed() >= most);
         self.report.is_finished &= !is_over;
@@ -177,13 +184,13 @@ impl<'a> Collection<'a> {
     }
 
     fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
-        self.inner.checkpoint_if_due()?;
+        self.inner.checkpoint_if_due(self.passing())?;
         self.expire_operations()?;
         let snapshot = self.snapshot()?;
         let total = self.report.objects_before;
         let tell =
             |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
-        let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
+        let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
         marker.mark_journal(&snapshot)?;
         marker.mark_named(&snapshot)?;
         if let Some(young_after_ms) = self.options.young_after_ms() {
@@ -209,7 +216,7 @@ impl<'a> Collection<'a> {
         self.report.before(self.inner)?;
         let snapshot = self.snapshot()?;
         let tell = |_: u64| {};
-        let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
+        let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
         let young_after_ms = self.options.young_after_ms();
         match young_after_ms {
             Some(_) => marker.mark_journal(&snapshot)?,
