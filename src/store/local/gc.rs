@@ -18,6 +18,7 @@
 //! Not here: what the objects mean, and when to run; see [`LocalStore::gc_due`] for a guess.
 
 mod bits;
+mod clean;
 mod due;
 mod expire;
 mod leftovers;
@@ -186,6 +187,13 @@ impl<'a> Collection<'a> {
     fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
         self.inner.checkpoint_if_due(self.passing())?;
         self.expire_operations()?;
+        match !self.options.aggressive && self.is_noted()? {
+            true => self.tidy_up(),
+            false => self.collect_all(watch),
+        }
+    }
+
+    fn collect_all(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
         let snapshot = self.snapshot()?;
         let total = self.report.objects_before;
         let tell =
@@ -193,9 +201,11 @@ impl<'a> Collection<'a> {
         let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
         marker.mark_journal(&snapshot)?;
         marker.mark_named(&snapshot)?;
+        let named = marker.reached();
         if let Some(young_after_ms) = self.options.young_after_ms() {
             marker.mark_young(young_after_ms)?;
         }
+        let is_all_named = marker.reached() == named;
         watch(Step::Marked);
         let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
         watch(Step::PacksWritten);
@@ -206,6 +216,15 @@ impl<'a> Collection<'a> {
         if self.report.has_dropped() {
             self.inner.forget_cache()?;
         }
+        self.tidy_up()?;
+        match is_all_named && self.report.is_finished {
+            true => self.note(),
+            false => Ok(()),
+        }
+    }
+
+    /// Mends graphs, and removes what nobody names.
+    fn tidy_up(&mut self) -> Result<()> {
         self.inner.heal_graphs()?;
         self.inner.sweep()?;
         self.sweep_leftovers(true)

@@ -181,7 +181,7 @@ impl Inner {
         Ok(counts)
     }
 
-    /// Does as [`Inner::checkpoint`], unless there is nothing in the journal; says how it is packed.
+    /// Does as [`Inner::checkpoint`], in some form, unless there is nothing in the journal.
     pub(crate) fn checkpoint_if_due(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
         let state = self.refresh()?;
         if self.is_at_rest(&state) { Ok(()) } else { self.checkpoint_as(options) }

@@ -213,6 +213,12 @@ impl<'a> Marker<'a> {
         self.follow()
     }
 
+    /// Counts what was reached.
+    pub(super) fn reached(&self) -> u64 {
+        let singles = self.singles.values().filter(|single| single.is_reached).count() as u64;
+        singles + self.packs.iter().map(|marked| marked.reached.count()).sum::<u64>()
+    }
+
     /// Notes that a loose file was set aside.
     pub(super) fn is_aside(&mut self, id: &Id) {
         self.singles.insert(*id, Single { place: Place::Aside, is_reached: false });
