@@ -72,6 +72,12 @@ pub trait Snapshot: Send + Sync {
     /// Reads an object, checked against its id.
     fn get(&self, id: &Id) -> Result<Option<Stored>>;
 
+    /// Reads one of many objects, checked as those of a walk are: against its id, or with the block
+    /// it lies in.
+    fn read_among(&self, id: &Id) -> Result<Option<Stored>> {
+        self.get(id)
+    }
+
     /// Opens a large object, to be read piece by piece; `None` if it is small or not there. What
     /// is read is not checked against the id: whoever reads it does that.
     fn stream(&self, id: &Id) -> Result<Option<Streamed>> {

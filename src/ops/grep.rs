@@ -1,5 +1,7 @@
 //! Searching what was said.
 
+mod sieve;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -11,6 +13,7 @@ use crate::ops::log::{Filter, Logged};
 use crate::ops::scan::scan;
 use crate::session::{Forest, View};
 use crate::store::Snapshot;
+use sieve::Sieve;
 
 /// Sessions are searched together until they have so many entries: two cores read them.
 const BATCH: usize = 4096;
@@ -22,6 +25,8 @@ pub struct GrepOptions {
     pub sessions: Vec<String>,
     /// What a line must hold.
     pub pattern: Regex,
+    /// A text that every line has that matches, if one is known: what can't have it is not decoded.
+    pub literal: Option<String>,
     /// Which entries are searched.
     pub filter: Filter,
 }
@@ -78,7 +83,8 @@ fn search_all(
     owners: &[(usize, &String)],
     take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
 ) -> Result<ControlFlow<()>> {
-    let read = |id: &Id| search(snapshot, options, *id);
+    let sieve = options.literal.as_deref().and_then(Sieve::of);
+    let read = |id: &Id| search(snapshot, options, sieve.as_ref(), *id);
     let (mut place, mut owners) = (0, owners.iter().copied());
     let mut owner = owners.next();
     scan(ids, &read, &mut |_, found| {
@@ -99,8 +105,14 @@ fn search_all(
 fn search(
     snapshot: &dyn Snapshot,
     options: &GrepOptions,
+    sieve: Option<&Sieve>,
     id: Id,
 ) -> Result<Option<(Logged, Vec<usize>)>> {
+    if let Some(sieve) = sieve
+        && !(options.filter.is_in_time(snapshot, id)? && sieve.passes(snapshot, &id)?)
+    {
+        return Ok(None);
+    }
     let Some(logged) = options.filter.read(snapshot, id)? else {
         return Ok(None);
     };
@@ -136,6 +148,7 @@ mod tests {
         let options = GrepOptions {
             sessions: vec!["a".to_owned(), "b".to_owned()],
             pattern: Regex::new("^(a )?needle").unwrap(),
+            literal: Some("needle".to_owned()),
             filter: Filter::default(),
         };
         grep(&*snapshot, &options, &mut |found_one| {
@@ -159,7 +172,7 @@ mod tests {
         let snapshot = repo.snapshot().unwrap();
         let search = |sessions: Vec<String>, stop: usize| {
             let (pattern, filter) = (Regex::new("says").unwrap(), Filter::default());
-            let options = GrepOptions { sessions, pattern, filter };
+            let options = GrepOptions { sessions, pattern, literal: None, filter };
             let mut found = Vec::new();
             let result = grep(&*snapshot, &options, &mut |one| {
                 assert!(one.logged.words.text.starts_with(&one.session));

@@ -36,14 +36,20 @@ pub struct Logged {
 impl Filter {
     /// Reads an entry, if it is to be shown. The body of one of another time is not read.
     pub fn read(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Logged>> {
-        if self.since.is_some() || self.until.is_some() {
-            let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-            if !self.is_within(topology.time) {
-                return Ok(None);
-            }
+        if !self.is_in_time(snapshot, id)? {
+            return Ok(None);
         }
         let logged = Logged::read(snapshot, id)?;
         Ok(self.takes(&logged.entry, &logged.words).then_some(logged))
+    }
+
+    /// Says whether an entry is of the time that is asked for, without reading its body.
+    pub(super) fn is_in_time(&self, snapshot: &dyn Snapshot, id: Id) -> Result<bool> {
+        if self.since.is_none() && self.until.is_none() {
+            return Ok(true);
+        }
+        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
+        Ok(self.is_within(topology.time))
     }
 
     /// Says whether an entry is to be shown.

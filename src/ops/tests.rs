@@ -120,6 +120,7 @@ fn every_program_is_read_alike() {
             let options = GrepOptions {
                 sessions: vec!["s".to_owned()],
                 pattern: Regex::new(word).unwrap(),
+                literal: Some(word.trim_matches(['^', '$']).to_owned()),
                 filter: Filter::default(),
             };
             let mut count = 0;

@@ -4,6 +4,9 @@ use crate::codec::{Value, json};
 use crate::session::context::summaries;
 use crate::session::message::{Block, IMAGE_WORD, Message};
 
+/// What a compaction says that has nothing to say.
+const NOTHING_SAID: &str = "what was compacted is shown again";
+
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
@@ -16,6 +19,23 @@ pub struct Words {
 }
 
 impl Words {
+    /// What can be read though no entry says it: words of this file, of messages and of JSON.
+    pub(crate) const FIXED: [&'static str; 13] = [
+        "thinking",
+        "error",
+        IMAGE_WORD,
+        "image/png",
+        NOTHING_SAID,
+        "completed",
+        "true",
+        "false",
+        "null",
+        "link",
+        "type",
+        "data",
+        "mimeType",
+    ];
+
     /// Reads an entry's type and body, long strings put back.
     pub fn read(label: &str, body: &Value) -> Words {
         let message = match label {
@@ -63,7 +83,7 @@ fn other(label: &str, body: &Value) -> String {
         if !told.is_empty() {
             return told;
         }
-        return "what was compacted is shown again".to_owned();
+        return NOTHING_SAID.to_owned();
     }
     if matches!(label, "custom_message" | "bash_execution") {
         return said(&Message::of(label, body));

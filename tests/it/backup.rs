@@ -123,7 +123,7 @@ fn a_store_is_made_of_a_backup_and_never_in_the_place_of_another() {
     back_up(&store, &dir).unwrap();
     let tell = &mut |_, _| {};
     let error = restore(&disk, &dir, &home, false, tell).unwrap_err();
-    assert!(matches!(error, Error::Exists { .. }), "{error}");
+    assert!(matches!(error, Error::Refused { .. }), "{error}");
     let target = folder.path().join("new/place");
     let (report, moved) = restore(&disk, &dir, &target, false, tell).unwrap();
     assert!(report.files > 0 && moved.is_none());

@@ -39,6 +39,13 @@ pub(crate) enum Failure {
     Missing(String),
     /// So many errors were found in a store that was to be checked.
     Damaged(usize),
+    /// What was given is damaged, and not the store.
+    DamagedInput {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
     /// A command that was run for its answer gave none.
     Command {
         /// What was run.
@@ -100,6 +107,7 @@ impl Failure {
                         .to_owned(),
                 ),
             ),
+            Failure::DamagedInput { hint, .. } => ("corrupt", CORRUPT, Some((*hint).to_owned())),
             Failure::Command { .. } => {
                 ("command-failed", REQUEST, Some("nothing was changed".to_owned()))
             }
@@ -120,7 +128,9 @@ impl Failure {
             Failure::Usage(message) | Failure::Missing(message) | Failure::Outrun(message) => {
                 message.clone()
             }
-            Failure::Request { message, .. } => message.clone(),
+            Failure::Request { message, .. } | Failure::DamagedInput { message, .. } => {
+                message.clone()
+            }
             Failure::Damaged(1) => "the store has 1 error".to_owned(),
             Failure::Damaged(count) => format!("the store has {count} errors"),
             Failure::Command { command, why } => format!("the command '{command}' {why}"),

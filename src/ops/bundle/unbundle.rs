@@ -53,8 +53,19 @@ pub fn unbundle(
     let before = before.filter(|mark| mark.bundle == bundle).map(|mark| mark.so_far);
     let mut intake = Intake::of(repo, is_dry);
     intake.is_lenient = options.transfer.keep_going;
-    let mut taking =
-        Taking { repo, here: &*here, intake, bundle, marks, marked: 0, is_dry, tell, shared: 0 };
+    let (shared, shared_bytes) = (0, 0);
+    let mut taking = Taking {
+        repo,
+        here: &*here,
+        intake,
+        bundle,
+        marks,
+        marked: 0,
+        is_dry,
+        tell,
+        shared,
+        shared_bytes,
+    };
     let read = read_objects(&mut frames, first, before.as_ref(), &mut taking);
     let kept = taking.intake.flush();
     let is_stale = |error: &Error| matches!(error, Error::Refused { .. } | Error::Dangling { .. });
@@ -68,7 +79,7 @@ pub fn unbundle(
     let skipped = before.unwrap_or_default();
     let outcome = TransferOutcome {
         objects: so_far.objects - skipped.objects - taking.shared,
-        bytes: so_far.content_bytes - skipped.content_bytes,
+        bytes: so_far.content_bytes - skipped.content_bytes - taking.shared_bytes,
         shared: skipped.objects + taking.shared,
         ..TransferOutcome::default()
     };
@@ -184,14 +195,16 @@ struct Taking<'a, 'm, 't> {
     marked: u64,
     is_dry: bool,
     tell: Tell<'t>,
-    /// How many objects the store had.
+    /// How many objects the store had, and how many bytes of content they have.
     shared: u64,
+    shared_bytes: u64,
 }
 
 impl Sink for Taking<'_, '_, '_> {
     fn object(&mut self, object: NewObject) -> Result<()> {
         if self.here.holds(&object.id())? {
             self.shared += 1;
+            self.shared_bytes += object.content().len() as u64;
             return Ok(());
         }
         self.intake.put_object(object)

@@ -48,7 +48,7 @@ pub(super) fn named_after<'a>(
     entries: impl Iterator<Item = &'a Id>,
     refs: impl Iterator<Item = &'a RefName>,
 ) -> Result<Vec<RefName>> {
-    let branch = |name: &'a RefName| Some(name.session()?.1.strip_prefix("heads/")?);
+    let branch = |name: &'a RefName| name.session()?.1.strip_prefix("heads/");
     let branches: Vec<(&RefName, &str)> =
         refs.filter_map(|name| Some((name, stem(branch(name)?)))).collect();
     if branches.iter().all(|(_, stem)| *stem == FIRST_BRANCH) {

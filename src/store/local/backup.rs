@@ -136,10 +136,9 @@ pub fn restore(
     }
     let taken = disk.len(to).is_ok();
     if taken && !replace {
-        return Err(Error::Exists {
-            what: "store",
-            name: to.display().to_string(),
-            at: "this path".to_owned(),
+        return Err(Error::Refused {
+            why: format!("there is a store at {} already", to.display()),
+            hint: "name another place; --force moves it aside, and keeps it",
         });
     }
     let options = Options { read_only: true, background: false, ..Options::default() };
@@ -150,9 +149,32 @@ pub fn restore(
     }
     remove_abandoned(&**disk, to)?;
     let aside = disk::aside(&**disk, to).map_err(Error::io("name", to))?;
-    let layout = Layout::new(&aside);
+    let report = copy_checked(disk, &source, &aside, tell).inspect_err(|_| {
+        // Best effort: the error that counts is the one above.
+        let _ = disk::remove_tree(&**disk, &aside);
+    })?;
+    let mut moved = None;
+    if taken {
+        let place = free_beside(&**disk, to);
+        disk.rename(to, &place).map_err(Error::io("rename", to))?;
+        moved = Some(place);
+    }
+    disk.rename(&aside, to).map_err(Error::io("rename", &aside))?;
+    let parent = parent.unwrap_or(Path::new("."));
+    disk.sync_dir(parent).map_err(Error::io("sync", parent))?;
+    Ok((report, moved))
+}
+
+/// Makes a store of a backup under a name that nobody looks for.
+fn copy_checked(
+    disk: &Arc<dyn Disk>,
+    source: &LocalStore,
+    to: &Path,
+    tell: CopyProgress<'_>,
+) -> Result<CopyReport> {
+    let layout = Layout::new(to);
     // Held while it is written, so that nobody takes it for abandoned.
-    disk::create_dir_durably(&**disk, &aside).map_err(Error::io("create", &aside))?;
+    disk::create_dir_durably(&**disk, to).map_err(Error::io("create", to))?;
     let lock = LockFile::open(&**disk, layout.maintenance_lock())?;
     let held = lock.acquire(Duration::ZERO)?;
     let mut copy = Copy::new(&**disk, &source.inner.layout, &layout, tell);
@@ -165,19 +187,10 @@ pub fn restore(
     }
     let report = copy.report;
     init::write_format(&**disk, &layout)?;
-    check_restored(disk, &aside)?;
-    write_mirrors(disk, &source, &layout)?;
+    check_restored(disk, to, source.path())?;
+    write_mirrors(disk, source, &layout)?;
     held.release(0)?;
-    let mut moved = None;
-    if taken {
-        let place = free_beside(&**disk, to);
-        disk.rename(to, &place).map_err(Error::io("rename", to))?;
-        moved = Some(place);
-    }
-    disk.rename(&aside, to).map_err(Error::io("rename", &aside))?;
-    let parent = parent.unwrap_or(Path::new("."));
-    disk.sync_dir(parent).map_err(Error::io("sync", parent))?;
-    Ok((report, moved))
+    Ok(report)
 }
 
 /// Removes what restores to the same place have left that were killed.
@@ -206,13 +219,14 @@ fn remove_abandoned(disk: &dyn Disk, to: &Path) -> Result<()> {
 }
 
 /// Follows every link of what was restored, before it gets its name.
-fn check_restored(disk: &Arc<dyn Disk>, path: &Path) -> Result<()> {
+fn check_restored(disk: &Arc<dyn Disk>, path: &Path, from: &Path) -> Result<()> {
     let options = FsckOptions { connectivity_only: true, ..FsckOptions::default() };
     let report = super::fsck(Arc::clone(disk), path, &options)?;
     match report.findings.iter().find(|finding| finding.severity == Severity::Error) {
         Some(finding) => {
-            let why = format!("what was restored is not whole: {}", finding.why);
-            Err(Error::corrupt(path, None, why))
+            let file = finding.file.as_ref().and_then(|file| file.strip_prefix(path).ok());
+            let why = format!("what is restored from it is not whole: {}", finding.why);
+            Err(Error::corrupt(from.join(file.unwrap_or(Path::new(""))), None, why))
         }
         None => Ok(()),
     }

@@ -23,7 +23,6 @@ use crate::store::local::state::State;
 use crate::store::{
     OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Visit,
 };
-use topology::topology_of;
 
 /// What was committed up to some moment.
 #[derive(Debug)]
@@ -134,22 +133,6 @@ impl LocalSnapshot {
         table.objects.get(id).is_some_and(|location| location.group_end <= self.end)
     }
 
-    /// Gives the first parent of an object, without working out its depth.
-    fn first_parent(&self, id: &Id) -> Result<Option<Id>> {
-        Ok(self.outline(id)?.parents.first().copied())
-    }
-
-    /// Gives an object's place in the history; its depth may be left at zero.
-    fn outline(&self, id: &Id) -> Result<Topology> {
-        if let Some(known) = self.topologies().get(id) {
-            return Ok(known.clone());
-        }
-        if let Some(Place::Pack(pack, row)) = self.find(id)? {
-            return pack.outline(row);
-        }
-        topology_of(&self.get(id)?.ok_or(Error::ObjectMissing { id: *id })?)
-    }
-
     /// Gives an object's kind, if it is there: to a plan, cruft is not.
     fn kind(&self, id: &Id) -> Result<Option<Kind>> {
         let found = match self.find_live(id)? {
@@ -219,6 +202,13 @@ impl Snapshot for LocalSnapshot {
             return Ok(Some(stored));
         }
         self.newer()?.map_or(Ok(None), |newer| newer.get(id))
+    }
+
+    fn read_among(&self, id: &Id) -> Result<Option<Stored>> {
+        match self.find(id)? {
+            Some(Place::Pack(pack, row)) => self.read_in(pack, row).map(Some),
+            _ => self.get(id),
+        }
     }
 
     fn holds(&self, id: &Id) -> Result<bool> {

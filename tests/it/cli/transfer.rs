@@ -24,12 +24,17 @@ fn a_bundle_goes_through_a_pipe_and_comes_together_with_what_is_there() {
     assert!(dry.contains("Would unbundle 1 of 1 session:"), "{dry}");
     assert!(away.ok(&["sessions", "--json"]).is_empty());
     fs::write(away.join("cut"), &bundle[..bundle.len() - 1]).unwrap();
-    assert!(away.fails(6, &["bundle", "unbundle", "cut"]).contains("ends in the middle"));
+    let told = away.fails(6, &["bundle", "unbundle", "cut"]);
+    assert!(told.contains("ends in the middle") && told.contains("sent again"), "{told}");
+    assert!(!told.contains("fsck"), "the store is not what is damaged: {told}");
     assert!(away.fails(3, &["bundle", "verify", "/dev/null"]).contains("is not a bundle"));
     let told = away.ok(&["bundle", "unbundle", "--json", &path]);
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!((field(lines[0], "change"), field(lines[1], "changed")), ("\"new\"", "1"));
     assert_eq!(home.ok(&["log", "--oneline"]), away.ok(&["log", "--oneline"]));
+    let again = away.ok(&["bundle", "unbundle", "--json", &path]);
+    let total = again.lines().last().unwrap();
+    assert_eq!((field(total, "objects"), field(total, "bytes")), ("0", "0"), "{total}");
 
     home.append("s1", "main", &["home"]);
     away.append("s1", "main", &["away"]);
@@ -91,8 +96,10 @@ fn a_backup_is_read_checked_and_made_a_store_again() {
     sandbox.ok(&["-q", "backup", "--verify", "copy"]);
     let log = sandbox.ok(&["log", "--oneline"]);
     assert_eq!(sandbox.ok(&["--store", "copy", "log", "--oneline"]), log);
-    assert!(sandbox.fails(3, &["backup", ".sapwood"]).contains("no backup"));
-    assert!(sandbox.fails(3, &["restore", "copy"]).contains("exists already"));
+    for within in [".sapwood", ".sapwood/copy", ".sapwood/objects/../new/copy"] {
+        assert!(sandbox.fails(3, &["backup", within]).contains("part of the store itself"));
+    }
+    assert!(sandbox.fails(3, &["restore", "copy"]).contains("--force moves it aside"));
     sandbox.ok(&["-q", "restore", "copy", "elsewhere"]);
     assert_eq!(sandbox.ok(&["-C", "elsewhere", "log", "--oneline"]), log);
     sandbox.append("s1", "main", &["three"]);
@@ -107,4 +114,44 @@ fn a_backup_is_read_checked_and_made_a_store_again() {
     assert_eq!(ran.code, 6, "{}", ran.err);
     sandbox.fails(6, &["restore", "copy", "third"]);
     assert!(!sandbox.join("third/.sapwood").exists());
+}
+
+#[test]
+fn a_damaged_backup_says_what_to_do_and_a_restore_of_it_leaves_nothing() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one", "two"]);
+    sandbox.ok(&["-q", "repack"]);
+    sandbox.ok(&["-q", "backup", "copy"]);
+    let files = fs::read_dir(sandbox.join("copy/objects/pack")).unwrap();
+    let mut files = files.map(|entry| entry.unwrap().path());
+    let pack = files.find(|path| path.extension().is_some_and(|end| end == "pack")).unwrap();
+    let mut bytes = fs::read(&pack).unwrap();
+    bytes[60] ^= 1;
+    fs::write(&pack, &bytes).unwrap();
+    let ran = sandbox.run(&["backup", "--verify", "copy"]);
+    let (code, told) = (ran.code, ran.err);
+    assert_eq!(code, 6);
+    assert!(told.contains("the backup has") && told.contains("copies them again"), "{told}");
+    let told = sandbox.fails(6, &["restore", "copy", "third"]);
+    assert!(told.contains("copy/objects/pack") && told.contains("backup --verify"), "{told}");
+    assert_eq!(fs::read_dir(sandbox.join("third")).unwrap().count(), 0);
+    fs::remove_file(&pack).unwrap();
+    sandbox.ok(&["-q", "backup", "copy"]);
+    sandbox.ok(&["-q", "backup", "--verify", "copy"]);
+    sandbox.ok(&["-q", "restore", "copy", "third"]);
+}
+
+#[test]
+fn a_dry_run_makes_no_store_and_needs_none() {
+    let (home, away) = (Sandbox::with_store(), Sandbox::new());
+    home.append("s1", "main", &["one"]);
+    home.ok(&["-q", "bundle", "create", "all.bundle", "--all"]);
+    let bundle = home.join("all.bundle").display().to_string();
+    let store = home.join(".sapwood").display().to_string();
+    away.ok(&["bundle", "unbundle", "-n", &bundle]);
+    away.ok(&["fetch", "-n", &store]);
+    away.fails(7, &["bundle", "unbundle", "nothing.bundle"]);
+    away.fails(3, &["sessions"]);
+    away.ok(&["-q", "fetch", &store]);
+    away.ok(&["sessions"]);
 }

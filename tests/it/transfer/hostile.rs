@@ -183,3 +183,16 @@ fn a_transcript_that_can_not_be_read_is_refused() {
         refused(&bundle(&records, &[&first, &meta, &event]));
     }
 }
+
+#[test]
+fn what_a_bundle_builds_on_is_shown_without_control_characters() {
+    let sandbox = crate::cli::Sandbox::new();
+    let name = "main\u{1b}[31m\u{7}\nsessions/s/heads/fake";
+    let bytes = bundle(&[prerequisite(&entry(vec![]).id(), name)], &[]);
+    std::fs::write(sandbox.join("ill.bundle"), bytes).unwrap();
+    for command in ["list", "verify"] {
+        let told = sandbox.ok(&["bundle", command, "ill.bundle"]);
+        let is_shown = told.contains("main\\u{1b}[31m\\u{7}\\nsessions/s/heads/fake");
+        assert!(is_shown && !told.contains(['\u{1b}', '\u{7}']), "{told}");
+    }
+}

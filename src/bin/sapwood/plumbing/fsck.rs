@@ -13,6 +13,7 @@ use crate::open::{self, Context};
 use crate::output;
 use crate::plumbing::counted;
 use crate::progress::Progress;
+use crate::shown;
 use crate::style;
 
 /// Check the whole store: files, objects, links and refs; mend it with --fix
@@ -128,7 +129,7 @@ pub(crate) fn print(context: &mut Context, finding: &Finding) -> Result<(), Fail
         text.push_str(&format!(" {id}"));
     }
     if let Some(file) = file {
-        text.push_str(&format!(" {file}"));
+        text.push_str(&format!(" {}", shown::line(&file.to_string())));
     }
     context.output.item(format_args!("{text}: {}", finding.why))
 }

@@ -1,7 +1,8 @@
 //! `sapwood backup`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use sapwood::error::Error;
 use sapwood::store::local::{self, FsckOptions};
 
 use crate::failure::{Answer, Failure};
@@ -41,6 +42,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let opened = context.open()?;
     let store = opened.local()?;
     let of = open::directory(store.path())?;
+    refuse_within(&args.directory, &of)?;
     let progress = Progress::new("Backing up", context.output.is_quiet());
     let report = store.backup(&args.directory, &of, args.force, &mut |files, bytes| {
         progress.tell_moved(files, bytes);
@@ -74,5 +76,25 @@ fn verify(args: &Args, context: &mut Context) -> Result<Answer, Failure> {
     };
     let report = local::verify_backup(open::disk(), &args.directory, &options)?;
     drop(progress);
-    print_report(context, &report)
+    print_report(context, &report).map_err(|failure| match failure {
+        Failure::Damaged(count) => Failure::DamagedInput {
+            message: format!("the backup has {}", counted(count, "error")),
+            hint: "remove the files that are damaged: the next 'sapwood backup' copies them again",
+        },
+        other => other,
+    })
+}
+
+/// Refuses to put a backup into the store that it is of.
+fn refuse_within(directory: &Path, store: &str) -> Result<(), Failure> {
+    let full = std::path::absolute(directory).map_err(Error::io("find", directory))?;
+    let existing = full.ancestors().find_map(|path| std::fs::canonicalize(path).ok());
+    match existing.is_some_and(|existing| existing.starts_with(store)) {
+        true => Err(Error::Refused {
+            why: format!("{} is part of the store itself", directory.display()),
+            hint: "name a directory elsewhere, best on another disk",
+        }
+        .into()),
+        false => Ok(()),
+    }
 }

@@ -20,6 +20,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::Context;
 use crate::output;
 use crate::plumbing::{counted, human};
+use crate::shown;
 use crate::style;
 
 /// How long a mark is at the most.
@@ -142,8 +143,19 @@ fn is_standard(path: &Path) -> bool {
 }
 
 /// Names a bundle in errors.
-fn shown(path: &Path) -> &Path {
+fn named(path: &Path) -> &Path {
     if is_standard(path) { Path::new("standard input") } else { path }
+}
+
+/// Says of a damaged bundle that it is not the store that is.
+fn of_bundle(error: Error, path: &Path) -> Failure {
+    match &error {
+        Error::Corrupt { path: damaged, .. } if damaged == named(path) => Failure::DamagedInput {
+            message: error.to_string(),
+            hint: "have it made or sent again; no session has changed, and what came whole is kept",
+        },
+        _ => error.into(),
+    }
 }
 
 fn open_bundle(path: &Path) -> Result<Box<dyn Read>, Failure> {
@@ -206,7 +218,8 @@ fn verify(args: &Verify, context: &mut Context) -> Result<Answer, Failure> {
     let mut source = open_bundle(&args.file)?;
     let mut telling = Telling::new("Checking", context.output.is_quiet());
     let tell = &mut |note: ops::TransferNote<'_>| telling.note(note);
-    let found = ops::verify_bundle(&mut source, shown(&args.file), snapshot.as_deref(), tell)?;
+    let found = ops::verify_bundle(&mut source, named(&args.file), snapshot.as_deref(), tell)
+        .map_err(|error| of_bundle(error, &args.file))?;
     drop(telling);
     let sessions = found.head.parcels.len();
     if context.output.json {
@@ -222,13 +235,14 @@ fn verify(args: &Verify, context: &mut Context) -> Result<Answer, Failure> {
     }
     context.output.item(format_args!(
         "{} is whole: {}, {}, {}",
-        shown(&args.file).display(),
+        named(&args.file).display(),
         counted(sessions, "session"),
         counted(found.objects, "object"),
         human(found.content_bytes),
     ))?;
     for needed in &found.head.prerequisites {
-        context.output.item(format_args!("it builds on {} ({})", needed.id, needed.name))?;
+        let name = shown::line(&needed.name);
+        context.output.item(format_args!("it builds on {} ({name})", needed.id))?;
     }
     Ok(Answer::Yes)
 }
@@ -237,7 +251,8 @@ fn list(args: &List, context: &mut Context) -> Result<Answer, Failure> {
     context.output.list(args.listing);
     let mut source = open_bundle(&args.file)?;
     let BundleHead { parcels, prerequisites, .. } =
-        ops::read_bundle_head(&mut source, shown(&args.file))?;
+        ops::read_bundle_head(&mut source, named(&args.file))
+            .map_err(|error| of_bundle(error, &args.file))?;
     for needed in prerequisites {
         if context.output.json {
             context.output.record([
@@ -247,7 +262,7 @@ fn list(args: &List, context: &mut Context) -> Result<Answer, Failure> {
             ])?;
         } else {
             let id = context.output.paint(style::ID, format!("-{}", needed.id));
-            context.output.item(format_args!("{id} {}", needed.name))?;
+            context.output.item(format_args!("{id} {}", shown::line(&needed.name)))?;
         }
     }
     for parcel in parcels {
@@ -276,7 +291,8 @@ fn list(args: &List, context: &mut Context) -> Result<Answer, Failure> {
 }
 
 fn unbundle(args: &Unbundle, context: &mut Context) -> Result<Answer, Failure> {
-    let opened = context.open_or_create()?;
+    let mut source = open_bundle(&args.file)?;
+    let opened = args.taking.open(context)?;
     let from = args.name.clone().unwrap_or_else(|| name_of(&args.file));
     let options =
         UnbundleOptions { transfer: args.taking.options(&from), sessions: args.sessions.clone() };
@@ -288,20 +304,23 @@ fn unbundle(args: &Unbundle, context: &mut Context) -> Result<Answer, Failure> {
         Some(kept) => kept,
         None => &mut none,
     };
-    let name = shown(&args.file);
+    let name = named(&args.file);
     let mut again = !is_standard(&args.file);
     loop {
         let mut telling = Telling::new("Unbundling", context.output.is_quiet());
         let tell = &mut |note: ops::TransferNote<'_>| telling.note(note);
-        let mut source = open_bundle(&args.file)?;
         let repo = &opened.repo;
         let taken = ops::unbundle(repo, &mut source, name, &options, marks, &operation, tell);
         match taken {
             // What was taken in before is gone: the whole of it is read.
-            Err(Error::Dangling { .. } | Error::ObjectMissing { .. }) if again => again = false,
+            Err(Error::Dangling { .. } | Error::ObjectMissing { .. }) if again => {
+                again = false;
+                source = open_bundle(&args.file)?;
+            }
             taken => {
+                let taken = taken.map_err(|error| of_bundle(error, &args.file))?;
                 let verbs = ("Unbundled", "Would unbundle");
-                return telling.report(verbs, &taken?, args.taking.dry_run, context);
+                return telling.report(verbs, &taken, args.taking.dry_run, context);
             }
         }
     }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> {
     let path = store_at(&args.source);
     let source = context.open_other(&path, true)?;
-    let opened = context.open_or_create()?;
+    let opened = args.taking.open(context)?;
     if let Ok(local) = opened.local() {
         refuse_itself(local.path(), &path)?;
     }

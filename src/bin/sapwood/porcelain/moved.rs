@@ -11,7 +11,7 @@ use sapwood::ops::{
 use sapwood::store::local::STORE_DIR_NAME;
 
 use crate::failure::{Answer, Failure};
-use crate::open::{self, Context};
+use crate::open::{self, Context, Opened};
 use crate::output::{self, Output};
 use crate::plumbing::human;
 use crate::progress::Progress;
@@ -33,6 +33,14 @@ pub(super) struct Taking {
 }
 
 impl Taking {
+    /// Opens the store that sessions come to; where they only would, it may be read-only, or none.
+    pub(super) fn open(&self, context: &Context) -> Result<Opened, Failure> {
+        match self.dry_run {
+            true => context.open_or_empty(),
+            false => context.open_or_create(),
+        }
+    }
+
     /// Gives the options for sessions from a place of this name.
     pub(super) fn options(&self, from: &str) -> TransferOptions {
         TransferOptions {

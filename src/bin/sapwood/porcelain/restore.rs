@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sapwood::error::Error;
 use sapwood::store::local::{self, STORE_DIR_NAME};
 
 use crate::failure::{Answer, Failure};
@@ -43,7 +44,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     let progress = Progress::new("Restoring", context.output.is_quiet());
     let tell = &mut |files, bytes| progress.tell_moved(files, bytes);
-    let (report, moved) = local::restore(&open::disk(), &args.directory, &path, args.force, tell)?;
+    let restored = local::restore(&open::disk(), &args.directory, &path, args.force, tell);
+    let (report, moved) = restored.map_err(of_backup)?;
     drop(progress);
     let moved = moved.map(|moved| moved.display().to_string());
     if context.output.json {
@@ -65,4 +67,16 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         human(report.bytes),
     ));
     Ok(Answer::Yes)
+}
+
+/// Says of a damaged backup what can be had of it.
+fn of_backup(error: Error) -> Failure {
+    match &error {
+        Error::Corrupt { .. } => Failure::DamagedInput {
+            message: error.to_string(),
+            hint: "'sapwood backup --verify' tells all; 'sapwood --store COPY fsck --fix' mends a \
+                   copy of it, which can be restored",
+        },
+        _ => error.into(),
+    }
 }

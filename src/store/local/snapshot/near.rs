@@ -71,6 +71,12 @@ impl LocalSnapshot {
         }
     }
 
+    /// Reads an object that lies where the index says, in a block that is as it was written.
+    pub(super) fn read_in(&self, pack: &Pack, row: u32) -> Result<Stored> {
+        let near = self.near_in(pack, row)?;
+        Ok(near.span.stored(&near.block))
+    }
+
     fn near_in(&self, pack: &Pack, row: u32) -> Result<Near> {
         let position = pack.position(row)?;
         let block = pack.block_of(position.block, &self.inner.cache, true)?;

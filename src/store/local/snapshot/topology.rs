@@ -14,6 +14,22 @@ use crate::store::{Snapshot, Stored, Topology};
 const TOPOLOGIES_MAX: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 impl LocalSnapshot {
+    /// Gives the first parent of an object, without working out its depth.
+    pub(super) fn first_parent(&self, id: &Id) -> Result<Option<Id>> {
+        Ok(self.outline(id)?.parents.first().copied())
+    }
+
+    /// Gives an object's place in the history; its depth may be left at zero.
+    pub(super) fn outline(&self, id: &Id) -> Result<Topology> {
+        if let Some(known) = self.topologies().get(id) {
+            return Ok(known.clone());
+        }
+        if let Some(Place::Pack(pack, row)) = self.find(id)? {
+            return pack.outline(row);
+        }
+        topology_of(&self.get(id)?.ok_or(Error::ObjectMissing { id: *id })?)
+    }
+
     /// Works out the topology of an object that no graph file covers, and of its first parents as
     /// far as needed for its depth.
     pub(super) fn topology_outside_packs(&self, id: &Id) -> Result<Option<Topology>> {
