@@ -5,9 +5,17 @@
 //!
 //! Not here: the list. Who asks says what stands at a place.
 
+use crate::id::Id;
+
 /// A slot that is free.
 const FREE: u32 = u32::MAX;
 const SLOTS_MIN: usize = 64;
+
+/// Takes a part of an id, which is a hash, for one; its first bytes are those that indexes go by.
+pub(crate) fn slot_hash(id: &Id) -> u64 {
+    let last = id.as_bytes().last_chunk().expect("an id has 32 bytes");
+    u64::from_be_bytes(*last)
+}
 
 /// Places of things in a list, each thing there once.
 #[derive(Clone, Debug, Default)]

@@ -14,6 +14,7 @@
 //! The walk goes back from the entry and ends at the first entry that the compaction keeps, so a
 //! compacted session costs what is kept of it, not what it ever said.
 
+mod cut;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use crate::session::view::View;
 use crate::store::Snapshot;
 use crate::walk;
 
+use cut::{Compaction, Kept, Seen};
 use stack::{Stack, place, place_at};
 
 pub use tools::{before_calls, check_answered, unanswered};
@@ -40,8 +42,8 @@ pub use tools::{before_calls, check_answered, unanswered};
 pub(super) const FIRST_KEPT_KEYS: [&str; 3] =
     ["firstKept", "firstKeptEntryId", "firstKeptEntryUuid"];
 
-/// The field in which a compaction of a linear file names the place of the first that it keeps.
-const FIRST_KEPT_PLACE: &str = "firstKeptEntryIndex";
+/// For how many messages room is made at first.
+const SHOWN_USUALLY: usize = 32;
 
 /// What a model is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,8 +118,7 @@ pub fn lost_by(
     end: Option<Id>,
 ) -> Result<Option<String>> {
     let mut reader = Reader::new(snapshot);
-    let kept = reader.first_kept(compaction)?;
-    reader.compaction = Some(Compaction { summary: Vec::new(), kept, newer: 0, lost: None });
+    reader.compaction = Some(Compaction::of(snapshot, compaction, Vec::new(), 0)?);
     for id in end.into_iter().flat_map(|end| walk::path(snapshot, end)) {
         if reader.compaction.as_ref().is_none_or(|cut| cut.kept.is_none()) {
             break;
@@ -145,32 +146,12 @@ struct Reader<'a> {
     settings: Search,
 }
 
-struct Compaction {
-    summary: Vec<Shown>,
-    /// The first entry that is kept; `None` once it is met, or if there is none.
-    kept: Option<Kept>,
-    /// How many were shown before the compaction was met.
-    newer: usize,
-    /// What was to be kept first, if it is not on the path.
-    lost: Option<String>,
-}
-
-/// How a compaction names the first entry that it keeps.
-enum Kept {
-    /// By its id; it lies that deep.
-    Id(Id, u64),
-    /// By the id it had in the program that it came from.
-    Foreign(String),
-    /// By its place in the linear file that it came from.
-    Place(u64),
-}
-
 impl<'a> Reader<'a> {
     fn new(snapshot: &'a dyn Snapshot) -> Reader<'a> {
         let wanted = Wanted { model: true, thinking: true, ..Wanted::default() };
         Reader {
             snapshot,
-            shown: Vec::new(),
+            shown: Vec::with_capacity(SHOWN_USUALLY),
             compaction: None,
             stack: Stack::default(),
             settings: Search::new(wanted),
@@ -195,20 +176,25 @@ impl<'a> Reader<'a> {
         let snapshot = self.snapshot;
         let (mut rest, mut end_depth, mut steps) = (None, None, 0);
         snapshot.read_path(&at, &mut |id, stored| {
-            // How deep the entries lie is looked up once, where it matters.
-            let depth = match (self.asks_depth(), end_depth) {
-                (false, _) => 0,
-                (true, Some(end)) => u64::saturating_sub(end, steps),
-                (true, None) => {
-                    let end = snapshot.depth(&at)?.ok_or(Error::ObjectMissing { id: at })?;
-                    end_depth.insert(end).saturating_sub(steps)
-                }
-            };
-            if !self.is_open() || self.stack.hides(place_at(depth)) {
+            if !self.is_open() {
                 rest = Some(*id);
                 return Ok(ControlFlow::Break(()));
             }
             let mut entry = Entry::decode(&as_kind(id, stored, Kind::Entry)?.content)?;
+            // How deep the entries lie is looked up once, where it matters.
+            let mut depth = 0;
+            if self.asks_depth(&entry.label) {
+                self.place_kept()?;
+                let end = match end_depth {
+                    Some(end) => end,
+                    None => snapshot.depth(&at)?.ok_or(Error::ObjectMissing { id: at })?,
+                };
+                depth = u64::saturating_sub(*end_depth.insert(end), steps);
+            }
+            if !self.is_open() || self.stack.hides(place_at(depth)) {
+                rest = Some(*id);
+                return Ok(ControlFlow::Break(()));
+            }
             restored(snapshot, &mut entry.body)?;
             self.take(*id, depth, entry)?;
             steps += 1;
@@ -230,13 +216,25 @@ impl<'a> Reader<'a> {
         !self.is_open() && self.settings.is_over()
     }
 
-    /// Says whether it matters how deep an entry lies.
-    fn asks_depth(&self) -> bool {
-        self.compaction.is_some() || self.stack.is_popped()
+    /// Says whether it matters how deep an entry of a type lies.
+    fn asks_depth(&self, label: &str) -> bool {
+        let asks = self.compaction.as_ref().is_some_and(|cut| cut.asks_depth(label));
+        asks || self.stack.is_popped()
+    }
+
+    /// Looks up how deep the first entry lies that is kept. Where it is missing, none is.
+    fn place_kept(&mut self) -> Result<()> {
+        if let Some(cut) = &mut self.compaction
+            && !cut.place(self.snapshot)?
+        {
+            self.shown.truncate(cut.newer);
+        }
+        Ok(())
     }
 
     /// Reads one entry, and says whether to go on.
     fn visit(&mut self, id: Id) -> Result<bool> {
+        self.place_kept()?;
         let topology = self.snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         if self.is_over() {
             return Ok(false);
@@ -258,36 +256,14 @@ impl<'a> Reader<'a> {
     /// Learns from an entry, and shows it if it is kept.
     fn take(&mut self, id: Id, depth: u64, entry: Entry) -> Result<()> {
         self.settings.learn(&entry);
-        match self.is_kept(&id, depth, &entry.body) {
-            true => self.show(id, entry),
-            false => Ok(()),
-        }
-    }
-
-    /// Says whether the compaction keeps this entry, and notes when nothing before it is kept.
-    fn is_kept(&mut self, id: &Id, depth: u64, body: &Value) -> bool {
-        let Some(Compaction { kept: kept @ Some(_), newer, lost, .. }) = &mut self.compaction
-        else {
-            return true;
-        };
-        match kept {
-            Some(Kept::Id(first, _)) if first == id => *kept = None,
-            Some(Kept::Id(first, first_depth)) if depth <= *first_depth => {
-                // The first kept is not on this path, so nothing is.
-                *lost = Some(first.to_string());
-                *kept = None;
-                self.shown.truncate(*newer);
-                return false;
+        match self.compaction.as_mut().map_or(Seen::Kept, |cut| cut.see(&id, depth, &entry.body)) {
+            Seen::Kept => self.show(id, entry),
+            Seen::Dropped => Ok(()),
+            Seen::Lost(newer) => {
+                self.shown.truncate(newer);
+                Ok(())
             }
-            Some(Kept::Foreign(first)) if foreign_id(body) == Some(first) => *kept = None,
-            Some(Kept::Place(first)) if place_at(depth) <= *first => {
-                let is_kept = place_at(depth) == *first;
-                *kept = None;
-                return is_kept;
-            }
-            _ => {}
         }
-        true
     }
 
     /// Shows an entry as its type demands.
@@ -296,12 +272,10 @@ impl<'a> Reader<'a> {
             "compaction" => {
                 if self.compaction.is_none() {
                     let summary = summaries(&entry.body).into_iter();
-                    self.compaction = Some(Compaction {
-                        summary: summary.map(|message| shown(id, &entry, message)).collect(),
-                        kept: self.first_kept(&entry.body)?,
-                        newer: self.shown.len(),
-                        lost: None,
-                    });
+                    let summary = summary.map(|message| shown(id, &entry, message)).collect();
+                    let newer = self.shown.len();
+                    let cut = Compaction::of(self.snapshot, &entry.body, summary, newer)?;
+                    self.compaction = Some(cut);
                 }
                 None
             }
@@ -327,27 +301,10 @@ impl<'a> Reader<'a> {
             // It went back behind a compaction, and says anew what was before.
             let newer = self.shown.len();
             let before = vec![shown(id, entry, before)];
-            let cut = Compaction { summary: before, kept: None, newer, lost: None };
+            let cut = Compaction::keeping(None, before, newer);
             self.compaction.get_or_insert(cut).kept = None;
         }
         summary
-    }
-
-    fn first_kept(&self, body: &Value) -> Result<Option<Kept>> {
-        Ok(match first_kept(body) {
-            Some(Value::Link(id)) => self.kept_at(id)?,
-            // One that keeps from itself on keeps nothing.
-            Some(Value::Text(text)) if foreign_id(body) == Some(text) => None,
-            Some(Value::Text(text)) => {
-                let own = text.parse().ok().map(|id| self.kept_at(&id)).transpose()?.flatten();
-                Some(own.unwrap_or_else(|| Kept::Foreign(text.clone())))
-            }
-            _ => place(body, FIRST_KEPT_PLACE).map(Kept::Place),
-        })
-    }
-
-    fn kept_at(&self, id: &Id) -> Result<Option<Kept>> {
-        Ok(self.snapshot.depth(id)?.map(|depth| Kept::Id(*id, depth)))
     }
 
     fn finish(mut self) -> Context {

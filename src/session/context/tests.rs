@@ -202,6 +202,27 @@ fn the_first_kept_may_be_an_id_in_words() {
 }
 
 #[test]
+fn the_first_kept_is_found_near_and_far_and_lost_where_it_is_not() {
+    let names: Vec<String> = (1..=9).map(|number| format!("m{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for first in 0..names.len() {
+        let mut story = Story::new();
+        story.chain("", &names);
+        story.say("x", names[first], "user");
+        let body = |kept: &str| format!(r#"{{"summary":"sum","firstKept":"@{kept}"}}"#);
+        story.add("c", "m9", "compaction", &body(names[first]));
+        story.say("n", "c", "user");
+        let expected = [&["sum"], &names[first..], &["n"]].concat();
+        assert_eq!(story.texts("n"), expected);
+        assert_eq!(story.context("n").lost, None);
+        story.add("c", "m9", "compaction", &body("x"));
+        story.say("n", "c", "user");
+        assert_eq!(story.texts("n"), ["sum", "n"], "beside {}", names[first]);
+        assert_eq!(story.context("n").lost, Some(story.ids["x"].to_string()));
+    }
+}
+
+#[test]
 fn the_last_word_on_the_model_counts() {
     let mut story = Story::new();
     story.add("a", "", "config_change", r#"{"endpoint":{"model":"m1","provider":"p1"}}"#);

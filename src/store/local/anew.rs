@@ -33,6 +33,8 @@ pub(crate) struct Form {
     alike_bytes: usize,
     /// So much of all is looked at to make a dictionary.
     sample_bytes: u64,
+    /// And of that, one stretch in so many.
+    sample_one_in: u64,
     /// A dictionary has no more than this.
     dictionary_bytes_max: u64,
 }
@@ -50,6 +52,7 @@ impl Form {
         },
         alike_bytes: 32 << 20,
         sample_bytes: 8 << 20,
+        sample_one_in: 64,
         dictionary_bytes_max: 512 << 10,
     };
 
@@ -63,6 +66,7 @@ impl Form {
         },
         alike_bytes: 96 << 20,
         sample_bytes: 32 << 20,
+        sample_one_in: 16,
         dictionary_bytes_max: 384 << 10,
     };
 
@@ -208,7 +212,11 @@ impl Inner {
         }
         let parts = sample.parts(form.options.block_bytes);
         let bytes_max = (raw_bytes / DICTIONARY_SHARE).min(form.dictionary_bytes_max);
-        writer.set_dictionary(train::shared_text(&parts, bytes_max as usize))?;
+        writer.set_dictionary(train::shared_text(
+            &parts,
+            bytes_max as usize,
+            form.sample_one_in,
+        ))?;
         Ok(Some(writer))
     }
 

@@ -18,6 +18,7 @@
 //! Not here: what the objects mean, and when to run; see [`LocalStore::gc_due`] for a guess.
 
 mod bits;
+mod clean;
 mod due;
 mod expire;
 mod leftovers;
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
 use mark::Marker;
@@ -152,6 +154,12 @@ impl<'a> Collection<'a> {
         Collection { inner, options, begun: Instant::now(), report, garbage: HashMap::new() }
     }
 
+    /// Says how the journal is packed, of which all is packed once more.
+    fn passing(&self) -> PackOptions {
+        let threads = if self.options.one_thread { 0 } else { 1 };
+        PackOptions { level: 1, threads, ..PackOptions::default() }
+    }
+
     fn is_out_of_time(&mut self) -> bool {
         let is_over = self.options.max_time.is_some_and(|most| self.begun.elapsed() >= most);
         self.report.is_finished &= !is_over;
@@ -177,18 +185,27 @@ impl<'a> Collection<'a> {
     }
 
     fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
-        self.inner.checkpoint_if_due()?;
+        self.inner.checkpoint_if_due(self.passing())?;
         self.expire_operations()?;
+        match !self.options.aggressive && self.is_noted()? {
+            true => self.tidy_up(),
+            false => self.collect_all(watch),
+        }
+    }
+
+    fn collect_all(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
         let snapshot = self.snapshot()?;
         let total = self.report.objects_before;
         let tell =
             |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
-        let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
+        let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
         marker.mark_journal(&snapshot)?;
         marker.mark_named(&snapshot)?;
+        let named = marker.reached();
         if let Some(young_after_ms) = self.options.young_after_ms() {
             marker.mark_young(young_after_ms)?;
         }
+        let is_all_named = marker.reached() == named;
         watch(Step::Marked);
         let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
         watch(Step::PacksWritten);
@@ -199,6 +216,15 @@ impl<'a> Collection<'a> {
         if self.report.has_dropped() {
             self.inner.forget_cache()?;
         }
+        self.tidy_up()?;
+        match is_all_named && self.report.is_finished {
+            true => self.note(),
+            false => Ok(()),
+        }
+    }
+
+    /// Mends graphs, and removes what nobody names.
+    fn tidy_up(&mut self) -> Result<()> {
         self.inner.heal_graphs()?;
         self.inner.sweep()?;
         self.sweep_leftovers(true)
@@ -209,7 +235,7 @@ impl<'a> Collection<'a> {
         self.report.before(self.inner)?;
         let snapshot = self.snapshot()?;
         let tell = |_: u64| {};
-        let mut marker = Marker::new(self.inner, &snapshot.state, &tell)?;
+        let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
         let young_after_ms = self.options.young_after_ms();
         match young_after_ms {
             Some(_) => marker.mark_journal(&snapshot)?,

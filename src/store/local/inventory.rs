@@ -3,9 +3,8 @@
 //! For those who look at a whole store at once. Objects have numbers here, so that one costs its id
 //! once and a few words more, and a link costs four bytes.
 
-use std::collections::HashMap;
-
 use crate::id::{Id, Kind};
+use crate::slots::{Slots, slot_hash};
 
 /// A number that no object has.
 const NONE: u32 = u32::MAX;
@@ -13,7 +12,8 @@ const NONE: u32 = u32::MAX;
 /// Every object that was seen or spoken of.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
-    numbers: HashMap<Id, u32>,
+    numbers: Slots,
+    ids: Vec<Id>,
     rows: Vec<Row>,
     /// The links of all objects, those of one together.
     links: Vec<u32>,
@@ -38,8 +38,7 @@ struct Row {
     first: u32,
     /// How many first parents lie before it, once counted.
     depth: u32,
-    /// The first object that was seen to link it, and how many do.
-    referrer: u32,
+    /// How many objects were seen to link it.
     referrers: u32,
     /// Where its links begin, and how many there are.
     links_at: u32,
@@ -94,9 +93,6 @@ impl Inventory {
             self.links.push(target);
             let row = &mut self.rows[target as usize];
             row.referrers = row.referrers.saturating_add(1);
-            if row.referrer == NONE {
-                row.referrer = number;
-            }
         }
         let first = first.map_or(NONE, |first| self.number(first));
         let row = &mut self.rows[number as usize];
@@ -147,7 +143,7 @@ impl Inventory {
         if !self.rows.iter().any(lost) {
             return Vec::new();
         }
-        let (ids, linked_by) = (self.ids(), self.linked_by());
+        let (ids, linked_by) = (&self.ids, self.linked_by());
         let rows = (0..).zip(&self.rows).filter(|(_, row)| lost(row));
         let mut missing: Vec<Missing> = rows
             .map(|(number, row)| {
@@ -163,18 +159,14 @@ impl Inventory {
         missing
     }
 
-    /// Gives the ids of all objects that are there or spoken of, by their numbers.
-    pub(crate) fn ids(&self) -> Vec<Id> {
-        let mut ids = vec![Id::from_bytes([0; Id::BYTES]); self.rows.len()];
-        for (id, number) in &self.numbers {
-            ids[*number as usize] = *id;
-        }
-        ids
+    /// Gives the id of an object that is there or spoken of, by its number.
+    pub(crate) fn id_of(&self, number: u32) -> Id {
+        self.ids[number as usize]
     }
 
     /// Gives the number of an object that is there or spoken of.
     pub(crate) fn number_of(&self, id: &Id) -> Option<u32> {
-        self.numbers.get(id).copied()
+        self.numbers.find(slot_hash(id), |number| self.ids[number as usize] == *id)
     }
 
     /// Says whether an object is there, by its number.
@@ -199,7 +191,7 @@ impl Inventory {
 
     /// Counts the first parents before an object; `None` where its path can't be followed.
     pub(crate) fn depth(&mut self, id: &Id) -> Option<u32> {
-        let mut number = *self.numbers.get(id)?;
+        let mut number = self.number_of(id)?;
         let mut path = Vec::new();
         let mut depth = loop {
             let row = &self.rows[number as usize];
@@ -294,30 +286,30 @@ impl Inventory {
     }
 
     fn row(&self, id: &Id) -> Option<&Row> {
-        let number = self.numbers.get(id)?;
-        Some(&self.rows[*number as usize])
+        self.number_of(id).map(|number| &self.rows[number as usize])
     }
 
     fn number(&mut self, id: &Id) -> u32 {
-        let next = self.rows.len() as u32;
-        let number = *self.numbers.entry(*id).or_insert(next);
-        if number == next {
-            assert!(next < NONE, "fewer objects than memory has room for");
-            self.rows.push(Row {
-                kind: None,
-                held: false,
-                described: false,
-                in_operation: false,
-                first: NONE,
-                depth: NONE,
-                referrer: NONE,
-                referrers: 0,
-                reached: false,
-                open: false,
-                links_at: 0,
-                links_count: 0,
-            });
+        if let Some(number) = self.number_of(id) {
+            return number;
         }
+        let number = self.rows.len() as u32;
+        assert!(number < NONE, "fewer objects than memory has room for");
+        self.ids.push(*id);
+        self.numbers.push(|number| slot_hash(&self.ids[number as usize]));
+        self.rows.push(Row {
+            kind: None,
+            held: false,
+            described: false,
+            in_operation: false,
+            first: NONE,
+            depth: NONE,
+            referrers: 0,
+            reached: false,
+            open: false,
+            links_at: 0,
+            links_count: 0,
+        });
         number
     }
 }
@@ -375,14 +367,16 @@ mod tests {
         let closed: Vec<u8> = (1..=9).filter(|byte| inventory.is_closed(&id(*byte))).collect();
         assert_eq!(closed, [1, 4]);
         assert_eq!(inventory.hanging(), 3);
-        let ids = inventory.ids();
-        let named = |numbers: Vec<u32>| -> Vec<Id> {
-            numbers.into_iter().map(|number| ids[number as usize]).collect()
+        let named = |inventory: &Inventory, numbers: Vec<u32>| -> Vec<Id> {
+            numbers.into_iter().map(|number| inventory.id_of(number)).collect()
         };
-        assert_eq!(named(inventory.tops(true)), [id(4)]);
-        assert_eq!(named(inventory.tops(false)), [id(5)]);
-        assert_eq!(named(inventory.path(&id(5)).collect()), [id(5), id(3), id(2), id(1)]);
+        assert_eq!(named(&inventory, inventory.tops(true)), [id(4)]);
+        assert_eq!(named(&inventory, inventory.tops(false)), [id(5)]);
+        assert_eq!(
+            named(&inventory, inventory.path(&id(5)).collect()),
+            [id(5), id(3), id(2), id(1)]
+        );
         inventory.suppose(&id(9), Some(&id(1)));
-        assert_eq!(named(inventory.path(&id(9)).collect()), [id(9), id(1)]);
+        assert_eq!(named(&inventory, inventory.path(&id(9)).collect()), [id(9), id(1)]);
     }
 }

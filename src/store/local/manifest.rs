@@ -160,7 +160,8 @@ impl Manifest {
         disk::replace_file(disk, path, self.to_text().as_bytes()).map_err(Error::io("write", path))
     }
 
-    fn to_text(&self) -> String {
+    /// Gives it as it stands in its file.
+    pub(crate) fn to_text(&self) -> String {
         let mut text = format!("{TITLE}{VERSION}\ngeneration {}\n", self.generation);
         for segment in &self.segments {
             let _ = match &segment.closed {

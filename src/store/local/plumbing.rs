@@ -10,7 +10,7 @@ use crate::id::{Id, Kind, Prefix};
 use crate::store::local::anew::{Form, Source};
 use crate::store::local::index::Position;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
-use crate::store::local::pack::Pack;
+use crate::store::local::pack::{Pack, PackOptions};
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
 
@@ -181,14 +181,18 @@ impl Inner {
         Ok(counts)
     }
 
-    /// Does as [`Inner::checkpoint`], unless there is nothing in the journal.
-    pub(crate) fn checkpoint_if_due(self: &Arc<Inner>) -> Result<()> {
+    /// Does as [`Inner::checkpoint`], in some form, unless there is nothing in the journal.
+    pub(crate) fn checkpoint_if_due(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
         let state = self.refresh()?;
-        if self.is_at_rest(&state) { Ok(()) } else { self.checkpoint() }
+        if self.is_at_rest(&state) { Ok(()) } else { self.checkpoint_as(options) }
     }
 
     /// Closes the open segment and seals all that is closed: a store at rest is small.
     pub(crate) fn checkpoint(self: &Arc<Inner>) -> Result<()> {
+        self.checkpoint_as(PackOptions::default())
+    }
+
+    fn checkpoint_as(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
         {
             let mut writer = self.writer()?;
             let (lock, mirrors) = writer.parts();
@@ -197,7 +201,7 @@ impl Inner {
             let state = self.rest(&state)?;
             guard.release(state.manifest.generation)?;
         }
-        self.seal()?;
+        self.seal(options)?;
         self.sweep()
     }
 

@@ -43,7 +43,7 @@ impl Inner {
         let done = self.alone(|inner| {
             inner.finish_purge()?;
             inner.prepare_spare()?;
-            inner.seal()?;
+            inner.seal(PackOptions::default())?;
             inner.merge_packs()?;
             inner.heal_graphs()?;
             inner.sweep()
@@ -78,7 +78,7 @@ impl Inner {
     }
 
     /// Turns the closed segments into a pack, a refs snapshot and a file of operations.
-    pub(crate) fn seal(self: &Arc<Inner>) -> Result<()> {
+    pub(crate) fn seal(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
         // Another process may have sealed what this handle still knows as segments.
         self.reload()?;
         let state = self.refresh()?;
@@ -87,7 +87,13 @@ impl Inner {
         if sealed.is_empty() {
             return Ok(());
         }
-        let pack = self.pack_segments(&state, sealed)?;
+        let pack = match self.pack_segments(&state, sealed, options) {
+            // In a thread of its own nobody knows whose object it was.
+            Err(Error::InvalidObject { .. }) if options.threads > 0 => {
+                self.pack_segments(&state, sealed, PackOptions::default())?
+            }
+            packed => packed?,
+        };
         let number = state.manifest.generation + 1;
         let refs = state.references(count, u64::MAX, "")?;
         let path = self.layout.packed_refs(number);
@@ -111,8 +117,9 @@ impl Inner {
         self: &Arc<Inner>,
         state: &Arc<State>,
         sealed: &[Arc<Segment>],
+        options: PackOptions,
     ) -> Result<Option<PackInfo>> {
-        let mut writer = self.pack_writer(false, false)?;
+        let mut writer = self.new_pack(options)?;
         let mut empty = true;
         for segment in sealed {
             segment.for_each(&mut |id, place, content| {

@@ -1,7 +1,7 @@
 //! Finding the text that many blocks of a pack share: what makes a good dictionary.
 //!
-//! Stretches of the sample are hashed, and of one in [`LOOKED_AT`] it is counted in how many parts
-//! of the sample it occurs. The sample is cut into pieces; one is worth as much as the stretches
+//! Stretches of the sample are hashed, and of one in a few it is counted in how many parts of the
+//! sample it occurs. The sample is cut into pieces; one is worth as much as the stretches
 //! in it occur elsewhere. The best are taken one after the other, and what a stretch is worth is
 //! counted once.
 //!
@@ -11,16 +11,17 @@ use std::collections::BinaryHeap;
 
 use crate::store::local::gear;
 
-/// One stretch in so many is looked at; a power of two.
-const LOOKED_AT: u64 = 16;
 /// What is taken at once.
 const PIECE_BYTES: usize = 1024;
 /// How far a table is searched for a place.
 const PROBES_MAX: usize = 8;
 
 /// Chooses from the parts of a sample the text that most of them share, the best of it last.
-pub(crate) fn shared_text(parts: &[Vec<u8>], bytes_max: usize) -> Vec<u8> {
-    let mut counts = Counts::new(parts.iter().map(Vec::len).sum());
+///
+/// One stretch in so many is looked at.
+pub(crate) fn shared_text(parts: &[Vec<u8>], bytes_max: usize, one_in: u64) -> Vec<u8> {
+    let stretches = parts.iter().map(Vec::len).sum::<usize>() / one_in as usize;
+    let mut counts = Counts::new(stretches);
     let mut pieces: Vec<Piece> = Vec::new();
     let mut marks: Vec<u32> = Vec::new();
     for (number, part) in (0..).zip(parts) {
@@ -30,7 +31,7 @@ pub(crate) fn shared_text(parts: &[Vec<u8>], bytes_max: usize) -> Vec<u8> {
         let first = pieces.len() - part.len().div_ceil(PIECE_BYTES);
         let mut next = first;
         gear::for_each_stretch(part, |end, hash| {
-            if hash > u64::MAX / LOOKED_AT {
+            if hash > u64::MAX / one_in {
                 return;
             }
             while next <= first + (end - 1) / PIECE_BYTES {
@@ -107,8 +108,7 @@ struct Slot {
 }
 
 impl Counts {
-    fn new(sample_bytes: usize) -> Counts {
-        let stretches = sample_bytes / LOOKED_AT as usize;
+    fn new(stretches: usize) -> Counts {
         Counts { slots: vec![Slot::default(); stretches.next_power_of_two().max(1 << 10)] }
     }
 
@@ -160,17 +160,17 @@ mod tests {
                 _ => [text(100 + number, 300), common.clone(), text(200 + number, 100)].concat(),
             })
             .collect();
-        let chosen = shared_text(&parts, 64 << 10);
+        let chosen = shared_text(&parts, 64 << 10, 16);
         let holds = |wanted: &[u8]| memchr::memmem::find(&chosen, wanted).is_some();
         assert!(holds(&common[1500..3000]) && holds(&rare[1500..3000]));
         assert!(!holds(&text(101, 60)) && chosen.len() < 40 << 10, "{}", chosen.len());
-        assert!(shared_text(&parts, 4 << 10).len() <= 4 << 10);
+        assert!(shared_text(&parts, 4 << 10, 16).len() <= 4 << 10);
     }
 
     #[test]
     fn nothing_is_shared_by_one_part_or_none() {
-        assert!(shared_text(&[], 1 << 20).is_empty());
-        assert!(shared_text(&[Vec::new(), b"a".to_vec()], 1 << 20).is_empty());
-        assert!(shared_text(&[text(1, 5000)], 1 << 20).is_empty());
+        assert!(shared_text(&[], 1 << 20, 16).is_empty());
+        assert!(shared_text(&[Vec::new(), b"a".to_vec()], 1 << 20, 16).is_empty());
+        assert!(shared_text(&[text(1, 5000)], 1 << 20, 16).is_empty());
     }
 }

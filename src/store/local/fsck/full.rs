@@ -67,17 +67,12 @@ impl Check<'_> {
     /// Reports the objects that no ref leads to and nothing links: the ends of what was left.
     pub(super) fn unreferenced(&mut self) {
         self.inventory.find_open();
-        let tops = self.inventory.tops(true);
-        if tops.is_empty() {
-            return;
-        }
-        let ids = self.inventory.ids();
-        for number in tops {
+        for number in self.inventory.tops(true) {
             let kind = self.inventory.kind_of(number).map_or("object", |kind| kind.name());
             self.push(Finding {
                 severity: Severity::Notice,
                 what: "unreferenced",
-                object: Some(ids[number as usize]),
+                object: Some(self.inventory.id_of(number)),
                 file: None,
                 why: format!("no ref leads to this {kind}, and nothing links it"),
             });

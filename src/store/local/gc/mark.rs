@@ -12,6 +12,10 @@
 //! would be taken for garbage. What operations and young files lead to may lack something; a repair
 //! leaves such, and has given refs to all that is whole.
 //!
+//! Blocks are unpacked some at once, on two cores: the one that is looked for, and those before it,
+//! which are looked for next. Where all of them together are small, they are kept for whoever
+//! packs them next.
+//!
 //! Invariant: marks are only ever added. So what was written since can be marked from later.
 
 use std::collections::{BTreeSet, HashMap};
@@ -28,6 +32,11 @@ use crate::store::local::pack::{Pack, PackFile};
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
+
+/// So much is unpacked at once.
+const AHEAD_BYTES: u64 = 2 << 20;
+/// What is unpacked is kept if all packs together have no more than this.
+const KEPT_BYTES_MAX: u64 = 16 << 20;
 
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
@@ -69,6 +78,10 @@ pub(super) struct Marker<'a> {
     looked: u64,
     /// Whether what is linked must be there.
     is_strict: bool,
+    /// Blocks that were unpacked ahead; `None` where no thread may help.
+    ahead: Option<HashMap<(usize, u32), Arc<Vec<u8>>>>,
+    /// Whether what is unpacked is kept.
+    keeps: bool,
 }
 
 impl<'a> Marker<'a> {
@@ -77,6 +90,7 @@ impl<'a> Marker<'a> {
         inner: &'a Arc<Inner>,
         state: &State,
         tell: &'a dyn Fn(u64),
+        is_alone: bool,
     ) -> Result<Marker<'a>> {
         let marked = |pack: &Arc<Pack>| Marked {
             pack: Arc::clone(pack),
@@ -94,6 +108,8 @@ impl<'a> Marker<'a> {
             tell,
             looked: 0,
             is_strict: true,
+            ahead: (!is_alone).then(HashMap::new),
+            keeps: raw_bytes(state)? <= KEPT_BYTES_MAX,
         };
         for (id, bytes) in inner.loose.list()? {
             marker.single(id, Place::Loose { bytes });
@@ -197,6 +213,12 @@ impl<'a> Marker<'a> {
         self.follow()
     }
 
+    /// Counts what was reached.
+    pub(super) fn reached(&self) -> u64 {
+        let singles = self.singles.values().filter(|single| single.is_reached).count() as u64;
+        singles + self.packs.iter().map(|marked| marked.reached.count()).sum::<u64>()
+    }
+
     /// Notes that a loose file was set aside.
     pub(super) fn is_aside(&mut self, id: &Id) {
         self.singles.insert(*id, Single { place: Place::Aside, is_reached: false });
@@ -275,7 +297,7 @@ impl<'a> Marker<'a> {
 
     fn scan_block(&mut self, number: usize, block: u32) -> Result<()> {
         let pack = Arc::clone(&self.packs[number].pack);
-        let raw = pack.block_of(block, &self.inner.cache, false)?;
+        let raw = self.unpacked(&pack, number, block)?;
         let rows = pack.block_rows(block)?;
         loop {
             let mut is_done = true;
@@ -292,6 +314,42 @@ impl<'a> Marker<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Unpacks a block, and those before it, which are probably wanted next.
+    fn unpacked(&mut self, pack: &Pack, number: usize, block: u32) -> Result<Arc<Vec<u8>>> {
+        let load = |block: u32| pack.block_of(block, &self.inner.cache, self.keeps);
+        let Some(ahead) = &mut self.ahead else {
+            return load(block);
+        };
+        if let Some(raw) = ahead.remove(&(number, block)) {
+            return Ok(raw);
+        }
+        let (mut blocks, mut bytes) = (Vec::new(), 0);
+        for block in (0..=block).rev() {
+            if bytes > AHEAD_BYTES {
+                break;
+            }
+            if !pack.block_rows(block)?.is_empty() {
+                bytes += u64::from(pack.block_place(block)?.raw_bytes);
+                blocks.push(block);
+            }
+        }
+        let (odd, even): (Vec<(usize, u32)>, _) =
+            blocks.into_iter().enumerate().partition(|(place, _)| place % 2 == 1);
+        let load_all = |blocks: Vec<(usize, u32)>| -> Vec<_> {
+            blocks.into_iter().map(|(_, block)| (block, load(block))).collect()
+        };
+        let loaded = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| load_all(odd));
+            let mut loaded = load_all(even);
+            // What it did not unpack is unpacked when it is looked for.
+            loaded.extend(beside.join().unwrap_or_default());
+            loaded
+        });
+        ahead.clear();
+        ahead.extend(loaded.into_iter().filter_map(|(it, raw)| Some(((number, it), raw.ok()?))));
+        ahead.remove(&(number, block)).map_or_else(|| load(block), Ok)
     }
 
     fn scan_single(&mut self, id: &Id) -> Result<()> {
@@ -336,6 +394,17 @@ impl<'a> Marker<'a> {
         }
         Ok(())
     }
+}
+
+/// Counts what all packs have, unpacked.
+fn raw_bytes(state: &State) -> Result<u64> {
+    let mut bytes = 0;
+    for pack in state.all_packs() {
+        for block in 0..pack.blocks() {
+            bytes += u64::from(pack.block_place(block)?.raw_bytes);
+        }
+    }
+    Ok(bytes)
 }
 
 fn values(moved: &RefMove) -> impl Iterator<Item = Id> {

@@ -174,7 +174,7 @@ impl Collection<'_> {
     fn write_cruft(&mut self, group: &Group, marker: &Marker<'_>) -> Result<Vec<CruftRecord>> {
         let since_ms = self.options.now_ms;
         let mut cruft = Vec::new();
-        let mut writer = self.inner.new_pack(CRUFT_OPTIONS)?;
+        let mut writer = None;
         for marked in group.numbers.iter().map(|number| &marker.packs[*number]) {
             let garbage = u64::from(marked.pack.len()) - marked.reached.count();
             if garbage == 0 {
@@ -189,11 +189,15 @@ impl Collection<'_> {
                 cruft.push(CruftRecord { pack, since_ms });
                 continue;
             }
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                none => none.insert(self.inner.new_pack(CRUFT_OPTIONS)?),
+            };
             for block in 0..marked.pack.blocks() {
                 writer.add_block(&marked.pack, block, &mut |row| !marked.reached.has(row))?;
             }
         }
-        if writer.len() > 0 {
+        if let Some(writer) = writer {
             // Of what it links, much may be gone.
             let pack = writer.finish(&mut |_| Ok(None))?;
             cruft.push(CruftRecord { pack, since_ms });

@@ -71,11 +71,15 @@ impl Collection<'_> {
     fn bring_back(&mut self, marker: &mut Marker<'_>, kept: &mut Kept) -> Result<()> {
         let state = self.inner.refresh()?;
         let options = PackOptions { fold: true, ..PackOptions::default() };
-        let mut writer = self.inner.new_pack(options)?;
+        let mut writer = None;
         for (marked, kept) in marker.packs.iter().zip(kept.iter_mut()) {
             let Some(stayed) = kept.as_mut().filter(|it| it.count() < marked.reached.count())
             else {
                 continue;
+            };
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                none => none.insert(self.inner.new_pack(options)?),
             };
             for block in 0..marked.pack.blocks() {
                 writer.add_block(&marked.pack, block, &mut |row| {
@@ -84,8 +88,8 @@ impl Collection<'_> {
             }
             *stayed = marked.reached.clone();
         }
-        self.report.brought_back += writer.len() as u64;
-        if writer.len() > 0 {
+        if let Some(writer) = writer {
+            self.report.brought_back += writer.len() as u64;
             let info = self.inner.finish_pack(writer, &state)?;
             self.inner.edit_manifest(|manifest| manifest.packs.push(info))?;
         }

@@ -339,3 +339,32 @@ fn a_collection_is_due_by_what_can_be_seen() {
     assert_eq!(due(GcThresholds { packs: 1, prune_ms: NOW_MS - 1, ..never }), None);
     assert_eq!(due(GcThresholds { prune_ms: NOW_MS, ..never }), Some(GcDue::Cruft(3)));
 }
+
+#[test]
+fn what_was_left_clean_is_not_looked_at_until_something_changes() {
+    let world = World::new();
+    let options = World::options(NOW_MS);
+    let looks = || {
+        let mut steps = 0;
+        let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |_| steps += 1);
+        (steps > 0, run.unwrap().set_aside.count())
+    };
+    assert_eq!(looks(), (true, 4));
+    assert_eq!(looks(), (false, 0));
+    let large = NewObject::blob(vec![8; 300_000]).unwrap();
+    world.writer.put_alone(&large).unwrap();
+    assert_eq!(looks(), (true, 1));
+    assert_eq!(looks(), (false, 0));
+    commit(&world.writer, &[], "main", None).unwrap();
+    assert_eq!(looks(), (true, 40));
+    assert_eq!(looks(), (false, 0));
+    let note = world.gc.cache_file("clean");
+    std::fs::write(&note, b"torn").unwrap();
+    assert_eq!(looks(), (true, 0));
+    std::fs::remove_file(&note).unwrap();
+    assert_eq!(looks(), (true, 0));
+    let aggressive = GcOptions { aggressive: true, ..options };
+    let mut steps = 0;
+    let run = Collection::new(&world.gc.inner, &aggressive).run_watched(&mut |_| steps += 1);
+    assert!(run.is_ok() && steps > 0);
+}

@@ -26,7 +26,7 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{self, Id, Kind};
 use crate::object;
-use crate::slots::Slots;
+use crate::slots::{Slots, slot_hash};
 
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
@@ -399,12 +399,6 @@ impl PackWriter {
 /// Finds the number of an object by its id.
 fn number_of(numbers: &Slots, positions: &[(Id, Position)], id: &Id) -> Option<u32> {
     numbers.find(slot_hash(id), |number| positions[number as usize].0 == *id)
-}
-
-/// Takes a part of an id, which is a hash; its first bytes are those that indexes go by.
-fn slot_hash(id: &Id) -> u64 {
-    let last = id.as_bytes().last_chunk().expect("an id has 32 bytes");
-    u64::from_be_bytes(*last)
 }
 
 impl std::fmt::Debug for PackWriter {

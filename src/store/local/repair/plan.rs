@@ -164,7 +164,7 @@ impl Plan {
 
 impl Survey<'_> {
     fn lost(&self, number: u32) -> LostObject {
-        let id = self.ids[number as usize];
+        let id = self.inventory.id_of(number);
         let known = self.outlines.get(&id);
         LostObject {
             id,
@@ -240,7 +240,7 @@ fn rescue(survey: &Survey<'_>, refs: &mut Refs, time: i64) -> Result<()> {
     }
     let name = Aside::new(survey.disk.clone(), survey.layout.clone(), time).name;
     for number in survey.inventory.tops(true) {
-        let id = survey.ids[number as usize];
+        let id = survey.inventory.id_of(number);
         if !survey.cruft.contains(&id) {
             let name = RefName::new(format!("rescued/{name}/{}", id.short(RESCUED_DIGITS)))?;
             refs.values.insert(name, RefValue::Id(id));

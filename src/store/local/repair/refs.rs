@@ -261,9 +261,7 @@ impl Survey<'_> {
                 Some(RefValue::Id(id)) => id,
             };
             for number in self.inventory.path(id) {
-                let Some(step) = self.id_of(number) else {
-                    break;
-                };
+                let step = self.inventory.id_of(number);
                 if self.fits(name, &RefValue::Id(step)) {
                     return Some((RefValue::Id(step), passed));
                 }
@@ -285,10 +283,6 @@ impl Survey<'_> {
             RefValue::Id(id) => self.inventory.path(id).take(LISTED_MAX).collect(),
             RefValue::Symbolic(_) => Vec::new(),
         }
-    }
-
-    fn id_of(&self, number: u32) -> Option<Id> {
-        self.ids.get(number as usize).copied()
     }
 
     /// Makes the refs of each session fit each other where one of them has moved.

@@ -59,8 +59,6 @@ pub(super) struct Survey<'a> {
     pub(super) hangs_on: HashMap<Id, Option<Id>>,
     /// What is known of objects that are lost.
     pub(super) outlines: HashMap<Id, KnownOutline>,
-    /// The ids of all objects, by their numbers.
-    pub(super) ids: Vec<Id>,
     progress: Option<Progress<'a>>,
     done: u64,
     total: u64,
@@ -127,7 +125,6 @@ impl<'a> Survey<'a> {
             in_cruft: false,
             hangs_on: HashMap::new(),
             outlines: HashMap::new(),
-            ids: Vec::new(),
             progress,
             done: 0,
             total: 0,
@@ -144,7 +141,6 @@ impl<'a> Survey<'a> {
         survey.read_strays()?;
         survey.read_outlines();
         survey.inventory.find_open();
-        survey.ids = survey.inventory.ids();
         Ok(survey)
     }
 
