@@ -263,10 +263,13 @@ impl Mode {
     }
 }
 
+/// Appends a line.
+type Append = Box<dyn FnMut(&str) -> Result<()>>;
+
 /// Runs a peer on standard input, as `sapwood append --stdin` does: a line for a line.
 pub fn serve(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut append: Box<dyn FnMut(&str) -> Result<()>> = match words.as_slice() {
+    let mut append: Append = match words.as_slice() {
         ["bare", path, mode] => {
             let mut file = bare::Appender::open(Path::new(path), Mode::named(mode))?;
             Box::new(move |line| file.append(line))

@@ -6,20 +6,20 @@
 use super::amount;
 use crate::measure::{Section, Unit, median};
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 80.0;
-const RIGHT: f64 = 210.0;
+const RIGHT: f64 = 250.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 /// The height of a bar with what is around it, and where bars begin.
 const BAR: f64 = 18.0;
-const BARS_LEFT: f64 = 350.0;
+const BARS_LEFT: f64 = 390.0;
 const NAMESPACE: &str = "http://www.w3.org/2000/svg";
 
 /// Colours that differ in light too, and can be seen on white and on black; sapwood's comes first.
 const COLOURS: [&str; 8] =
-    ["#d1495b", "#3b82c4", "#2a9d76", "#c98a1b", "#8e6bbf", "#5f8a8b", "#b0644a", "#7d8597"];
+    ["#d1495b", "#3b82c4", "#2a9d76", "#c98a1b", "#8e6bbf", "#1fa7b8", "#8a5a3c", "#7d8597"];
 const STYLE: &str = "text{fill:#7a7f87;font:12px system-ui,sans-serif}\
     .title{font-size:15px;font-weight:600}.axis{stroke:#7a7f87}.grid{stroke:#7a7f87;opacity:.25}\
     @media(prefers-color-scheme:dark){text{fill:#c3c8d0}.axis,.grid{stroke:#c3c8d0}}\
@@ -182,7 +182,7 @@ fn ratios(title: &str, sections: &[&Section]) -> String {
     let mut drawing = Drawing::new(title, height);
     for power in powers(limits) {
         drawing.line("grid", &format!("M{:.1} {TOP}V{foot}", x(power)));
-        drawing.text(x(power), foot + 18.0, "middle", &format!("{power} x"));
+        drawing.text(x(power), foot + 18.0, "middle", &format!("{} x", short(power)));
     }
     for (place, (name, middle, best)) in rows.iter().enumerate() {
         let y = TOP + BAR * place as f64;
@@ -215,8 +215,14 @@ fn share(value: f64, (low, high): (f64, f64)) -> f64 {
 }
 
 fn powers((low, high): (f64, f64)) -> impl Iterator<Item = f64> {
-    let steps = (high / low).log10().round() as i32;
-    (0..=steps).map(move |step| low * 10f64.powi(step))
+    let exponent = |value: f64| value.log10().round() as i32;
+    (exponent(low)..=exponent(high)).map(|power| 10f64.powi(power))
+}
+
+/// Writes a power of ten with as many digits as it has.
+fn short(power: f64) -> String {
+    let behind = (-power.log10().round()).max(0.0) as usize;
+    format!("{power:.behind$}")
 }
 
 fn count(value: f64) -> String {
@@ -253,5 +259,7 @@ mod tests {
         assert_eq!(bounds([3.0, 250.0].into_iter()), (1.0, 1000.0));
         assert_eq!(powers((1.0, 1000.0)).count(), 4);
         assert_eq!(share(10.0, (1.0, 100.0)), 0.5);
+        let written: Vec<String> = powers((0.001, 100.0)).map(short).collect();
+        assert_eq!(written, ["0.001", "0.01", "0.1", "1", "10", "100"]);
     }
 }
