@@ -54,34 +54,35 @@ pub fn sentence(key: Option<&str>, value: &Value) -> String {
 
 /// Collects the facts that are known at a node, those of the root first.
 pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> {
-    let mut reader = Reader { snapshot, nodes: HashMap::new(), newest: HashMap::new() };
-    let path = reader.read(head)?;
-    if path.iter().any(|(_, node)| node.parents.len() > 1) {
-        reader.nodes.extend(path.iter().cloned());
-    }
+    let mut reader = Reader { snapshot, merged: HashMap::new(), newest: HashMap::new() };
     let mut facts = Vec::new();
-    for (id, node) in path.into_iter().rev() {
-        for fact in node.facts {
-            let node = match reader.nodes.is_empty() {
-                true => id,
-                false => reader.origin(id, &fact)?,
-            };
-            let mut value = fact.value;
-            restored(snapshot, &mut value)?;
-            facts.push(Known { value, key: fact.key, node, source: fact.source });
+    if let Some(head) = head {
+        reader.read(&head, &mut |id, node| {
+            facts.extend(node.facts.into_iter().rev().map(|fact| {
+                let Fact { value, key, source } = fact;
+                Known { value, key, node: *id, source }
+            }));
+        })?;
+    }
+    facts.reverse();
+    for known in &mut facts {
+        if reader.merged.contains_key(&known.node) {
+            known.node = reader.origin(known)?;
         }
+        restored(snapshot, &mut known.value)?;
     }
     Ok(facts)
 }
 
 /// Drops the facts that a later one with the same key supersedes.
-pub fn latest(facts: Vec<Known>) -> Vec<Known> {
+pub fn latest(mut facts: Vec<Known>) -> Vec<Known> {
     let mut seen: HashSet<&str> = HashSet::with_capacity(facts.len());
     let newest_first = facts.iter().rev();
     let is_latest = newest_first.map(|fact| fact.key.as_deref().is_none_or(|key| seen.insert(key)));
     let is_latest: Vec<bool> = is_latest.collect();
-    let kept = facts.into_iter().zip(is_latest.into_iter().rev());
-    kept.filter_map(|(fact, is_latest)| is_latest.then_some(fact)).collect()
+    let mut is_latest = is_latest.into_iter().rev();
+    facts.retain(|_| is_latest.next() == Some(true));
+    facts
 }
 
 /// Says where the fact with this key comes from; both versions of one that is in conflict.
@@ -142,41 +143,34 @@ fn path(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Id>> {
     }
 }
 
-/// Reads nodes once.
+/// Reads nodes, and knows which of them are merges.
 struct Reader<'a> {
     snapshot: &'a dyn Snapshot,
-    /// Those that were read, where any of a path is a merge.
-    nodes: HashMap<Id, Node>,
-    /// By the node that a merge brought in: where its facts come from.
+    /// By merges that were read: the node that each brought in.
+    merged: HashMap<Id, Id>,
+    /// By such a node: where its facts come from.
     newest: HashMap<Id, HashMap<Told, Id>>,
 }
 
 impl Reader<'_> {
     /// Reads the nodes from one back to the root together, newest first.
-    fn read(&self, head: Option<Id>) -> Result<Vec<(Id, Node)>> {
-        let mut path = Vec::new();
-        let Some(head) = head else {
-            return Ok(path);
-        };
-        self.snapshot.read_path(&head, &mut |id, stored| {
-            let stored = as_kind(id, stored, Kind::Node)?;
-            path.push((*id, Node::decode(&stored.content)?));
+    fn read(&mut self, head: &Id, take: &mut dyn FnMut(&Id, Node)) -> Result<()> {
+        self.snapshot.read_path(head, &mut |id, stored| {
+            let node = Node::decode(&as_kind(id, stored, Kind::Node)?.content)?;
+            if let Some(merged) = node.parents.get(1) {
+                self.merged.insert(*id, *merged);
+            }
+            take(id, node);
             Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(path)
-    }
-
-    fn node(&mut self, id: Id) -> Result<&Node> {
-        if !self.nodes.contains_key(&id) {
-            self.nodes.insert(id, read_node(self.snapshot, &id)?);
-        }
-        Ok(&self.nodes[&id])
+        })
     }
 
     /// Finds the node that a fact of a node was first written in: a merge repeats others' facts.
-    fn origin(&mut self, mut id: Id, fact: &Fact) -> Result<Id> {
-        while let Some(merged) = self.node(id)?.parents.get(1).copied() {
-            match self.newest(merged)?.get(&told(fact)) {
+    fn origin(&mut self, fact: &Known) -> Result<Id> {
+        let mut id = fact.node;
+        let told = told(&fact.key, &fact.value, fact.source);
+        while let Some(merged) = self.merged.get(&id).copied() {
+            match self.newest(merged)?.get(&told) {
                 Some(earlier) => id = *earlier,
                 None => break,
             }
@@ -188,12 +182,11 @@ impl Reader<'_> {
     fn newest(&mut self, head: Id) -> Result<&HashMap<Told, Id>> {
         if !self.newest.contains_key(&head) {
             let mut newest = HashMap::new();
-            for id in walk::path(self.snapshot, head) {
-                let id = id?;
-                for fact in &self.node(id)?.facts {
-                    newest.entry(told(fact)).or_insert(id);
+            self.read(&head, &mut |id, node| {
+                for fact in node.facts {
+                    newest.entry(told(&fact.key, &fact.value, fact.source)).or_insert(*id);
                 }
-            }
+            })?;
             self.newest.insert(head, newest);
         }
         Ok(&self.newest[&head])
@@ -203,6 +196,6 @@ impl Reader<'_> {
 /// What tells facts apart.
 type Told = (Option<String>, String, Option<Id>);
 
-fn told(fact: &Fact) -> Told {
-    (fact.key.clone(), json::to_string(&fact.value), fact.source)
+fn told(key: &Option<String>, value: &Value, source: Option<Id>) -> Told {
+    (key.clone(), json::to_string(value), source)
 }

@@ -66,7 +66,7 @@ fn clone_fetch_and_push_move_only_what_is_missing() {
     home.append("s1", "main", &["two"]);
     let told = in_copy(&["fetch", &source]).out;
     assert!(told.contains("forward   s1"), "{told}");
-    assert!(told.contains("Fetched 1 of 2 sessions: 1 objects"), "{told}");
+    assert!(told.contains("Fetched 1 of 2 sessions: 1 object"), "{told}");
     home.append("s1", "main", &["home"]);
     away.feed(&["-C", "copy", "append", "-s", "s1", "-m", "copy"], "");
     let ran = in_copy(&["push", &source]);
