@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 use crate::codec::Value;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::object::Event;
 use crate::ops::Target;
 use crate::ops::redact::FINAL;
 use crate::ops::removed::{numbers, parts};
@@ -132,6 +133,23 @@ pub fn concerns(record: &OperationRecord, session: &str) -> bool {
 
 /// Reads which operation an operation undid or redid, if that is what it was.
 fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<(Direction, u64)>> {
+    for event in own_events(snapshot, record)? {
+        let direction = match event.label.as_str() {
+            "undo" => Direction::Undo,
+            "redo" => Direction::Redo,
+            _ => continue,
+        };
+        let number = event.body.get("operation").and_then(Value::as_i64);
+        let number = number.and_then(|number| u64::try_from(number).ok());
+        return Ok(number.map(|number| (direction, number)));
+    }
+    Ok(None)
+}
+
+/// Reads the events that an operation made. One that came with a transcript from elsewhere is older
+/// than the operation: it tells what was done there, and counts the operations there.
+fn own_events(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
     for moved in &record.moves {
         let Some(RefValue::Id(id)) = &moved.new else {
             continue;
@@ -142,16 +160,11 @@ fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<
             continue;
         }
         let event = read_event(snapshot, id)?;
-        let number = event.body.get("operation").and_then(Value::as_i64);
-        let direction = match event.label.as_str() {
-            "undo" => Direction::Undo,
-            "redo" => Direction::Redo,
-            _ => continue,
-        };
-        let number = number.and_then(|number| u64::try_from(number).ok());
-        return Ok(number.map(|number| (direction, number)));
+        if event.time == record.operation.time {
+            events.push(event);
+        }
     }
-    Ok(None)
+    Ok(events)
 }
 
 /// Refuses to take back what was done for good.
@@ -164,18 +177,8 @@ fn refuse_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<()>
 
 /// Says whether an operation removed something for good.
 fn is_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<bool> {
-    for moved in &record.moves {
-        let is_events = parts(&moved.name).is_some_and(|(_, rest)| rest == "events");
-        let Some(RefValue::Id(id)) = moved.new.as_ref().filter(|_| is_events) else {
-            continue;
-        };
-        if snapshot.kinds(&[*id])?[0] == Some(Kind::Event)
-            && FINAL.contains(&read_event(snapshot, id)?.label.as_str())
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let events = own_events(snapshot, record)?;
+    Ok(events.iter().any(|event| FINAL.contains(&event.label.as_str())))
 }
 
 /// Refuses what lies at or before an operation that removed something for good.

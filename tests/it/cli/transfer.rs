@@ -180,3 +180,22 @@ fn a_backup_has_what_was_redacted_and_forgotten_and_refuses_it_too() {
     let told = sandbox.fails(3, &["-C", "second", "bundle", "unbundle", &bundle]);
     assert!(told.contains("removed from this store for good"), "{told}");
 }
+
+#[test]
+fn a_fetch_is_undone_whatever_was_undone_elsewhere() {
+    let (home, away) = (Sandbox::with_store(), Sandbox::new());
+    home.append("s1", "main", &["one"]);
+    home.ok(&["label", "-q", "here"]);
+    let source = home.join("").display().to_string();
+    away.ok(&["-q", "clone", &source, "copy"]);
+    let in_copy = |args: &[&str]| away.ok(&[&["-q", "-C", "copy"], args].concat());
+    in_copy(&["label", "there"]);
+    in_copy(&["undo"]);
+    let copy = away.join("copy").display().to_string();
+    home.ok(&["-q", "fetch", &copy]);
+    // What was undone there was number 2 of the operations there, as the label is of those here.
+    let told = home.ok(&["undo"]);
+    assert!(told.contains("fetch"), "{told}");
+    let told = home.ok(&["undo"]);
+    assert!(told.contains("label"), "{told}");
+}
