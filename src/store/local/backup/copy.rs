@@ -289,11 +289,14 @@ impl<'a> Copy<'a> {
                 }
             }
         }
+        dirs.push(to.root().to_owned());
         for dir in dirs {
+            let is_root = dir == to.root();
             for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
                 let path = dir.join(&entry.name);
-                let is_kept = entry.is_dir || named.contains(&path) || self.loose.contains(&path);
-                if !is_kept || is_aside(&entry.name) {
+                let is_kept =
+                    entry.is_dir || is_root || named.contains(&path) || self.loose.contains(&path);
+                if !is_kept || is_aside(&entry.name) && !entry.is_dir {
                     self.disk.remove(&path).map_err(Error::io("remove", &path))?;
                     self.report.files_removed += 1;
                 }

@@ -16,6 +16,7 @@
 //!   another block without objects: of every cell of the dictionary a checksum says whether it is
 //!   damaged, and the parity of all cells in its column gives it back.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use super::super::paged::{u32_at, u64_at};
@@ -32,6 +33,9 @@ const CELL_BYTES: usize = 512;
 /// The most that the parity has: so much damage in one place is mended.
 const PARITY_BYTES_MAX: usize = 16 << 10;
 const CHECKSUM_BYTES: usize = 8;
+
+/// How many texts are known at once; a pack that we write has one.
+const KNOWN_MAX: usize = 8;
 
 /// Which dictionary a block uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,10 +88,11 @@ pub(super) fn load(pack: &[u8], reference: Reference, path: &Path) -> Result<Vec
     text(&Block::at(&mended, 0, path)?, offset, path)
 }
 
-/// The dictionaries that someone met who reads a pack from its begin to its end.
+/// The dictionaries that someone met last who reads a pack from its begin to its end.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    known: Vec<(Reference, Vec<u8>)>,
+    /// The one that was met last stands last.
+    known: VecDeque<(Reference, Vec<u8>)>,
 }
 
 impl Texts {
@@ -106,7 +111,11 @@ impl Texts {
         let at = match known {
             Some(at) => at,
             None => {
-                self.known.push((named, load(pack, named, path)?));
+                let text = load(pack, named, path)?;
+                if self.known.len() == KNOWN_MAX {
+                    self.known.pop_front();
+                }
+                self.known.push_back((named, text));
                 self.known.len() - 1
             }
         };
@@ -204,6 +213,32 @@ mod tests {
                 assert_eq!(mend(&damaged(1000, 20 << 10), &guard), None);
             }
         }
+    }
+
+    #[test]
+    fn no_pack_makes_its_reader_know_more_than_a_few_texts() {
+        let path = Path::new("pack");
+        let (mut pack, mut named) = (Vec::new(), Vec::new());
+        for seed in 0..3 * KNOWN_MAX {
+            let text: Vec<u8> = (0..1000).map(|at: usize| ((at * (seed + 3)) >> 2) as u8).collect();
+            let pressed = super::super::press::press_text(&text, 1).unwrap();
+            let block = [&pressed.header.encode()[..], &pressed.frame].concat();
+            let (offset, bytes) = (pack.len() as u64, block.len() as u32);
+            named.push((Reference { offset, bytes }, text));
+            pack.extend_from_slice(&block);
+        }
+        let mut texts = Texts::default();
+        for (reference, text) in &named {
+            let mut zstd = zstd::bulk::Compressor::with_dictionary(1, text).unwrap();
+            let packed = zstd.compress(&text[..600]).unwrap();
+            let frame = [&reference.encode()[..], &packed].concat();
+            let form = super::super::block::Form { is_folded: false, has_dictionary: true };
+            let header = super::super::block::BlockHeader::new(600, form, 1, [0; 32], &frame);
+            let block = Block { header, frame: &frame };
+            assert_eq!(texts.decompress(&pack, &block, 0, path).unwrap(), text[..600]);
+            assert!(texts.all().count() <= 1 + KNOWN_MAX);
+        }
+        assert_eq!(texts.all().count(), 1 + KNOWN_MAX);
     }
 
     #[test]
