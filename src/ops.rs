@@ -21,6 +21,7 @@ mod copy;
 mod create;
 mod dedup;
 mod diff;
+mod drop_removed;
 mod edit;
 mod exact;
 mod expire;
@@ -81,6 +82,7 @@ pub use context::{
 pub use create::{Begin, CreateOptions, CreateOutcome, Status, create, status};
 pub use dedup::{Cause, Sharing, Survey, SurveyOptions, Waste, sharing, survey};
 pub use diff::{Diff, DiffItem, DiffPair, DiffSide, DiffWords, diff};
+pub use drop_removed::{drop_removed, lapsed_removals};
 pub use edit::edit;
 pub use expire::{ExpireOptions, Expiry, Kept, expire, plan_expire};
 pub use export::{

@@ -38,6 +38,14 @@ pub(super) fn free_place(snapshot: &dyn Snapshot, session: &str) -> Result<Strin
     Ok(place(session, last.saturating_add(1)))
 }
 
+/// Gives the place of a removed session that a ref belongs to.
+pub(super) fn place_of(name: &RefName) -> Option<&str> {
+    let rest = name.as_str().strip_prefix(DELETED)?.strip_prefix('/')?;
+    let (session, rest) = rest.split_once('/')?;
+    let (number, _) = rest.split_once('/')?;
+    name.as_str().get(..DELETED.len() + 1 + session.len() + 1 + number.len())
+}
+
 /// Splits the name of a session's ref, removed or not, into the session's id and the rest.
 pub(super) fn parts(name: &RefName) -> Option<(&str, &str)> {
     if let Some(parts) = name.session() {

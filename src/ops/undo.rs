@@ -156,6 +156,14 @@ fn reversal(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<Option<
 
 /// Refuses to take back what was done for good.
 fn refuse_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<()> {
+    match record.moves.is_empty() || is_final(snapshot, record)? {
+        true => Err(for_good(record.number)),
+        false => Ok(()),
+    }
+}
+
+/// Says whether an operation removed something for good.
+fn is_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<bool> {
     for moved in &record.moves {
         let is_events = parts(&moved.name).is_some_and(|(_, rest)| rest == "events");
         let Some(RefValue::Id(id)) = moved.new.as_ref().filter(|_| is_events) else {
@@ -164,13 +172,18 @@ fn refuse_final(snapshot: &dyn Snapshot, record: &OperationRecord) -> Result<()>
         if snapshot.kinds(&[*id])?[0] == Some(Kind::Event)
             && FINAL.contains(&read_event(snapshot, id)?.label.as_str())
         {
-            return Err(Error::Refused {
-                why: format!("operation {} removed something for good", record.number),
-                hint: "nothing brings back what 'redact' and 'forget' removed",
-            });
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
+}
+
+/// Refuses what lies at or before an operation that removed something for good.
+fn for_good(number: u64) -> Error {
+    Error::Refused {
+        why: format!("operation {number} removed something for good"),
+        hint: "nothing brings back what 'redact' and 'forget' removed",
+    }
 }
 
 /// Finds the operation to undo or redo, and the number of the oldest one that was looked at.

@@ -11,7 +11,7 @@
 use std::io::{self, Read};
 
 use crate::error::{Error, Result};
-use crate::id::{IdHasher, Kind};
+use crate::id::{Id, IdHasher, Kind};
 use crate::object::NewObject;
 use crate::ops::bundle::frame::{
     End, Frame, FrameReader, FrameType, FrameWriter, PAYLOAD_BYTES_MAX,
@@ -223,6 +223,18 @@ fn large_object(
     match content.left == 0 && content.read == content.piece.len() {
         true => Ok(()),
         false => Err(frames.damaged(frame.at, "a large object was not read to its end")),
+    }
+}
+
+/// Reads a large object through, and gives its id.
+pub(super) fn read_id(kind: Kind, bytes: u64, content: &mut dyn Read) -> Result<Id> {
+    let mut hasher = IdHasher::new(kind, bytes);
+    let mut buffer = vec![0; 1 << 17];
+    loop {
+        match content.read(&mut buffer).map_err(Error::io("read", "a large object"))? {
+            0 => return Ok(hasher.finish()),
+            count => hasher.update(&buffer[..count]),
+        };
     }
 }
 

@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::id::{Id, IdHasher, Kind};
+use crate::id::{Id, Kind};
 use crate::object::NewObject;
 use crate::ops::bundle::check_prerequisites;
 use crate::ops::bundle::frame::FrameReader;
 use crate::ops::bundle::head::BundleHead;
-use crate::ops::bundle::objects::{Sink, SoFar, read_objects};
+use crate::ops::bundle::objects::{Sink, SoFar, read_id, read_objects};
 use crate::ops::transfer::{Tell, TransferNote, read_object};
 use crate::store::{RefName, RefValue, Snapshot};
 
@@ -72,16 +72,7 @@ impl Sink for Seen<'_> {
         if kind != Kind::Blob {
             return self.object(read_object(kind, bytes, content)?);
         }
-        let mut hasher = IdHasher::new(kind, bytes);
-        let mut buffer = vec![0; 1 << 17];
-        loop {
-            let count = content.read(&mut buffer).map_err(Error::io("read", "a large object"))?;
-            if count == 0 {
-                break;
-            }
-            hasher.update(&buffer[..count]);
-        }
-        self.kinds.insert(hasher.finish(), kind);
+        self.kinds.insert(read_id(kind, bytes, content)?, kind);
         Ok(())
     }
 

@@ -1,13 +1,17 @@
 //! Undoing a command that was several operations, one for each session: an import.
 //!
 //! Its operations have the same time, actor and command. Each is taken back in a transaction of its
-//! own, the last first. One whose session has moved on stays, and is told; stopped in the middle,
-//! the rest is taken back when it is done again.
+//! own, the last first. One whose session has moved on stays, and is told; so does one from which
+//! something was removed for good since. Stopped in the middle, the rest is taken back when it is
+//! done again.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use super::{Direction, Plan, UndoOutcome, last, nothing, owner, reversal, session};
+use super::{
+    Direction, Plan, UndoOutcome, for_good, is_final, last, nothing, owner, refuse_final, reversal,
+    session,
+};
 use crate::error::{Error, Result};
 use crate::ops::Target;
 use crate::repo::Repo;
@@ -38,16 +42,20 @@ pub fn undo_run(
     };
     let (chosen, first) = last(&*snapshot, session.as_deref(), actor, direction)?;
     let chosen = chosen.ok_or_else(|| nothing(actor, direction, first))?;
+    refuse_final(&*snapshot, &chosen)?;
     let mut run = UndoneRun { done: Vec::new(), kept: Vec::new() };
     let mut kept: HashSet<String> = HashSet::new();
-    for record in siblings(&*snapshot, &chosen, direction)? {
+    let (records, finals) = siblings(&*snapshot, &chosen, direction)?;
+    for record in records {
         let Some(owner) = owner(&record).map(str::to_owned).or_else(|| session.clone()) else {
             continue;
         };
         if kept.contains(&owner) {
             continue;
         }
-        match go(repo, &owner, &record, direction, operation) {
+        let gone = finals.get(&owner).filter(|number| **number > record.number);
+        let gone = gone.map_or(Ok(()), |number| Err(for_good(*number)));
+        match gone.and_then(|()| go(repo, &owner, &record, direction, operation)) {
             Ok(done) => run.done.push(done),
             Err(error @ (Error::MovedOn { .. } | Error::Refused { .. })) => {
                 kept.insert(owner.clone());
@@ -85,17 +93,25 @@ fn go(
     Ok(UndoOutcome { session: owner.to_owned(), number, command, branch })
 }
 
+/// The last operation that removed something for good, by session.
+type Finals = HashMap<String, u64>;
+
 /// Lists the operations of the command that one belongs to, in the order in which they are taken
 /// back or done again. For the latter they are those that one undo took back.
 fn siblings(
     snapshot: &dyn Snapshot,
     chosen: &OperationRecord,
     direction: Direction,
-) -> Result<Vec<OperationRecord>> {
+) -> Result<(Vec<OperationRecord>, Finals)> {
     // The newest undo or redo of an operation decides whether it is in force, and whose turn it is.
     let mut settled: HashMap<u64, (Direction, Operation)> = HashMap::new();
-    let mut records = Vec::new();
+    let (mut records, mut finals) = (Vec::new(), Finals::new());
     snapshot.operations(&mut |record| {
+        if is_final(snapshot, record)? {
+            for (session, _) in record.moves.iter().filter_map(|moved| moved.name.session()) {
+                finals.entry(session.to_owned()).or_insert(record.number);
+            }
+        }
         if let Some((was, number)) = reversal(snapshot, record)? {
             settled.entry(number).or_insert_with(|| (was, record.operation.clone()));
         } else if record.operation == chosen.operation {
@@ -112,5 +128,5 @@ fn siblings(
             records.reverse();
         }
     }
-    Ok(records)
+    Ok((records, finals))
 }

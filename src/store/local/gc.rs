@@ -250,6 +250,8 @@ impl<'a> Collection<'a> {
         self.sweep_leftovers(false)?;
         self.report.objects_after =
             self.report.objects_before.saturating_sub(self.report.set_aside.count());
+        // How they would be packed is not known before it is done.
+        self.report.packs_after = self.report.packs_before;
         self.report.bytes_after = self.report.bytes_before;
         Ok(self.report)
     }

@@ -9,7 +9,6 @@
 //! after a power cut the content may be anything, which costs a reload, and may leave mirror files
 //! stale until all of them are written again (`pack-refs`); it never costs correctness.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
 const RECORD_BYTES: usize = 32;
+const PROCESS_BYTES: usize = 10;
 
 /// How long the lock is tried again at once where no bell rings: a holder is done within
 /// microseconds, and a sleep costs a multiple of that.
@@ -156,18 +156,30 @@ impl LockFile {
     }
 
     fn write(&self, process: u32, generation: u64) -> Result<()> {
-        let mut record = String::with_capacity(RECORD_BYTES);
-        let _ = writeln!(record, "{process:>10} {generation:>20}");
-        debug_assert_eq!(record.len(), RECORD_BYTES);
+        let mut record = [b' '; RECORD_BYTES];
+        put_digits(u64::from(process), &mut record[..PROCESS_BYTES]);
+        put_digits(generation, &mut record[PROCESS_BYTES..RECORD_BYTES - 1]);
+        record[RECORD_BYTES - 1] = b'\n';
         match &self.shared {
             // Who dies between two words leaves a process id or no record at all.
-            Some(shared) => shared.write(record.as_bytes()),
+            Some(shared) => shared.write(&record),
             None => self
                 .file
-                .write_all_at(record.as_bytes(), 0)
+                .write_all_at(&record, 0)
                 .map_err(Error::io("write the lock", &self.path))?,
         }
         Ok(())
+    }
+}
+
+/// Writes a number at the end of its field, which is long enough.
+fn put_digits(mut number: u64, field: &mut [u8]) {
+    for digit in field.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return;
+        }
     }
 }
 

@@ -40,7 +40,7 @@ fn a_report_has_its_shape() {
     let names: Vec<&str> = json.split('"').filter(is_name).collect();
     let expected = "v done finished objects_before objects_after packs_before packs_after \
         bytes_before bytes_after set_aside blob entry node event session brought_back dropped \
-        operations leftovers waiting";
+        operations sessions leftovers waiting";
     assert_eq!(names.join(" "), expected);
     assert_eq!(sandbox.ok(&["gc", "--auto", "--json"]), r#"{"v":1,"done":false}"#);
     assert_eq!(sandbox.run(&["gc", "--auto"]).err, "");
@@ -157,4 +157,26 @@ fn what_expired_is_told_where_a_ref_is_asked_for_what_it_was() {
     sandbox.ok(&["reset", "-q", "-s", "s1", &ids[0]]);
     let few = sandbox.fails(1, &["rev-parse", "s1:main@{9}"]);
     assert!(few.contains("older ones have expired"), "{few}");
+}
+
+#[test]
+fn a_removed_session_goes_when_its_removal_can_not_be_undone() {
+    let sandbox = Sandbox::with_store();
+    let gone = sandbox.append("s1", "main", &["one"]);
+    let kept = sandbox.append("s2", "main", &["two"]);
+    sandbox.ok(&["session", "rm", "-q", "s1"]);
+    sandbox.ok(&["gc", "-q", "--prune=now"]);
+    sandbox.ok(&["session", "restore", "-q", "s1"]);
+    sandbox.ok(&["session", "use", "-q", "s2"]);
+    sandbox.ok(&["expire", "-q", "--yes", "--older-than", "0d"]);
+    sandbox.ok(&["config", "gc.operations", "now"]);
+    let would = sandbox.run(&["gc", "--dry-run"]).err;
+    assert!(would.starts_with("Would drop 1 session whose removal is too old"), "{would}");
+    sandbox.ok(&["cat-file", "-e", &gone[0]]);
+    let told = sandbox.ok(&["gc", "--json", "--prune=now"]);
+    assert!(told.contains("\"sessions\":1,"), "{told}");
+    sandbox.fails(1, &["cat-file", "-e", &gone[0]]);
+    sandbox.fails(3, &["session", "restore", "s1"]);
+    sandbox.ok(&["cat-file", "-e", &kept[0]]);
+    sandbox.ok(&["-q", "fsck"]);
 }

@@ -66,7 +66,7 @@ fn clone_fetch_and_push_move_only_what_is_missing() {
     home.append("s1", "main", &["two"]);
     let told = in_copy(&["fetch", &source]).out;
     assert!(told.contains("forward   s1"), "{told}");
-    assert!(told.contains("Fetched 1 of 2 sessions: 1 objects"), "{told}");
+    assert!(told.contains("Fetched 1 of 2 sessions: 1 object"), "{told}");
     home.append("s1", "main", &["home"]);
     away.feed(&["-C", "copy", "append", "-s", "s1", "-m", "copy"], "");
     let ran = in_copy(&["push", &source]);
@@ -154,4 +154,29 @@ fn a_dry_run_makes_no_store_and_needs_none() {
     away.fails(3, &["sessions"]);
     away.ok(&["-q", "fetch", &store]);
     away.ok(&["sessions"]);
+}
+
+#[test]
+fn a_backup_has_what_was_redacted_and_forgotten_and_refuses_it_too() {
+    let sandbox = Sandbox::with_store();
+    let ids = sandbox.append("s1", "main", &["one", "the word is zebra", "two"]);
+    sandbox.ok(&["-q", "backup", "copy"]);
+    sandbox.feed_ok(&["redact", "--pattern-file", "-"], "zebra");
+    sandbox.ok(&["-q", "backup", "copy"]);
+    sandbox.ok(&["-q", "backup", "--verify", "copy"]);
+    sandbox.ok(&["-q", "restore", "copy", "first"]);
+    sandbox.fails(1, &["-C", "first", "cat-file", "-e", &ids[1]]);
+
+    let forgotten = sandbox.ok(&["rev-parse", "s1:main"]);
+    sandbox.ok(&["-q", "forget", "--yes", &forgotten]);
+    sandbox.ok(&["-q", "backup", "copy"]);
+    assert_eq!(sandbox.ok(&["-q", "backup", "--verify", "copy"]), "", "no list of before is left");
+    sandbox.ok(&["-q", "restore", "copy", "second"]);
+    let log = sandbox.ok(&["log", "--oneline", "-s", "s1"]);
+    assert_eq!(sandbox.ok(&["-C", "second", "log", "--oneline", "-s", "s1"]), log);
+    sandbox.append("s1", "main", &["on it goes"]);
+    let bundle = sandbox.join("old.bundle").display().to_string();
+    sandbox.ok(&["-q", "-C", "first", "bundle", "create", &bundle, "--all"]);
+    let told = sandbox.fails(3, &["-C", "second", "bundle", "unbundle", &bundle]);
+    assert!(told.contains("removed from this store for good"), "{told}");
 }

@@ -55,7 +55,9 @@ fn an_entry_goes_with_all_that_follows_it_everywhere() {
     assert_eq!(found_in(&OsDisk, &sandbox.join(".sapwood"), &needles), Vec::<String>::new());
     let ran = sandbox.run(&["fsck"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
-    sandbox.fails(3, &["undo", "-s", "s1"]);
+    for args in [&["undo", "-s", "s1"][..], &["undo"], &["undo", "--all"]] {
+        assert!(sandbox.fails(3, args).contains("for good"), "{args:?}");
+    }
     // What was forgotten does not come back by itself; what was not said yet may be said.
     let line = r#"{"timestamp":1700000000002,"text":"three"}"#;
     let ran = sandbox.feed(&["append", "--stdin", "-s", "s1", "-b", "main"], line);
@@ -145,4 +147,33 @@ fn old_sessions_expire_and_come_back() {
     assert!(sandbox.ok(&["log", "-s", "s2"]).contains("in the fork"));
     let log = sandbox.ok(&["log", "-s", "s3", "main"]);
     assert!(log.contains("of its own"), "{log}");
+}
+
+#[test]
+fn a_session_that_was_forgotten_is_not_undone_in_silence() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    sandbox.append("s2", "main", &["two"]);
+    sandbox.ok(&["-q", "forget", "--yes", "--session", "s1"]);
+    assert!(sandbox.fails(3, &["undo", "--all"]).contains("for good"));
+}
+
+#[test]
+fn an_import_is_not_taken_back_where_something_was_removed_since() {
+    let sandbox = Sandbox::with_store();
+    std::fs::create_dir(sandbox.join("in")).unwrap();
+    written(&sandbox, "in/clean.jsonl", &message("a", "null", "an innocent begin"));
+    written(&sandbox, "in/leak.jsonl", &message("b", "null", "the word is zebra"));
+    let folder = sandbox.join("in").display().to_string();
+    sandbox.ok(&["import", "-q", &folder]);
+    sandbox.feed_ok(&["redact", "--pattern-file", "-"], "zebra");
+    sandbox.ok(&["session", "use", "-q", "clean"]);
+    // The current session was not redacted, and so its last operation is the import of both.
+    let ran = sandbox.run(&["undo"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("import"), "{}", ran.out);
+    assert!(ran.err.contains("session 'leak' is kept as it is"), "{}", ran.err);
+    let left = sandbox.ok(&["sessions", "--json"]);
+    assert_eq!(left.lines().count(), 1, "{left}");
+    assert!(left.contains("\"session\":\"leak\""), "{left}");
 }

@@ -41,8 +41,10 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     }
     let opened = context.open()?;
     let store = opened.local()?;
-    let of = open::directory(store.path())?;
-    refuse_within(&args.directory, &of)?;
+    let path = std::fs::canonicalize(store.path()).map_err(Error::io("find", store.path()))?;
+    refuse_within(&args.directory, &path)?;
+    // A path that is no text is written with escapes, so that no two are the same.
+    let of = path.to_str().map_or_else(|| format!("{path:?}"), str::to_owned);
     let progress = Progress::new("Backing up", context.output.is_quiet());
     let report = store.backup(&args.directory, &of, args.force, &mut |files, bytes| {
         progress.tell_moved(files, bytes);
@@ -86,7 +88,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<Answer, Failure> {
 }
 
 /// Refuses to put a backup into the store that it is of.
-fn refuse_within(directory: &Path, store: &str) -> Result<(), Failure> {
+fn refuse_within(directory: &Path, store: &Path) -> Result<(), Failure> {
     let full = std::path::absolute(directory).map_err(Error::io("find", directory))?;
     let existing = full.ancestors().find_map(|path| std::fs::canonicalize(path).ok());
     match existing.is_some_and(|existing| existing.starts_with(store)) {

@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         expired += usize::from(is_done);
         if context.output.json {
             print_json(context, expiry, moved.map(|moved| moved.to), args.yes)?;
-        } else if is_done {
+        } else if is_done && !(args.yes && context.output.is_quiet()) {
             let name = expiry.session.meta.name.as_deref().unwrap_or_default();
             let updated = time::format(expiry.session.updated);
             let line = format!("{}  {updated}  {}", expiry.session.meta.sid, shown::line(name));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sapwood::codec::Value;
 use sapwood::error::Error;
+use sapwood::ops;
 use sapwood::store::local::{GcOptions, GcReport, KindCounts};
 use sapwood::time;
 
@@ -19,8 +20,9 @@ use crate::{background, config};
 ///
 /// Objects that no ref, operation or other object leads to are set aside first:
 /// they can be read still, but whoever needs one writes it again. After two
-/// weeks they are dropped. Others read and write all the while. Interrupted, it
-/// leaves a whole store, and the next run goes on.
+/// weeks they are dropped. Removed sessions go when their removal is too old to
+/// be undone. Others read and write all the while. Interrupted, it leaves a
+/// whole store, and the next run goes on.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,17 +68,34 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     let opened = if args.dry_run { context.open()? } else { context.open_for_writing()? };
     let local = opened.local()?;
+    let is_due = !args.auto || background::is_due(local, now_ms)?;
+    let sessions = match is_due {
+        true if args.dry_run => {
+            let snapshot = opened.repo.snapshot()?;
+            ops::lapsed_removals(&*snapshot, options.operations_ms)?.len() as u64
+        }
+        true => ops::drop_removed(&opened.repo, options.operations_ms)?,
+        false => 0,
+    };
     let report = match args.auto {
         _ if args.dry_run => local.gc_dry_run(&options).map(Some),
-        true if !background::is_due(local, now_ms)? => Ok(None),
+        _ if !is_due => Ok(None),
         true => local.gc_unless_busy(&options),
         false => local.gc(&options).map(Some),
     };
     let report = report.map_err(|error| damage(error, local.path()))?;
     progress.clear();
     match report {
-        Some(report) if context.output.json => print_json(context, &report, args.dry_run)?,
-        Some(report) => print(context, &report, args.dry_run, options.prune_ms, now_ms),
+        Some(report) if context.output.json => {
+            print_json(context, &report, sessions, args.dry_run)?;
+        }
+        Some(report) => {
+            say_sessions(context, sessions, args.dry_run);
+            print(context, &report, args.dry_run, options.prune_ms, now_ms);
+            if args.dry_run && report.set_aside.count() + report.dropped + sessions == 0 {
+                context.output.note("Nothing would be set aside or dropped");
+            }
+        }
         None if context.output.json => context.output.record([("done", Value::Bool(false))])?,
         None => {}
     }
@@ -91,6 +110,14 @@ fn damage(error: Error, store: &Path) -> Error {
             Error::corrupt(store, None, why)
         }
         error => error,
+    }
+}
+
+fn say_sessions(context: &mut Context, sessions: u64, dry_run: bool) {
+    if sessions > 0 {
+        let did = if dry_run { "Would drop" } else { "Dropped" };
+        let what = counted(sessions, "session");
+        context.output.note(format_args!("{did} {what} whose removal is too old to be undone"));
     }
 }
 
@@ -136,9 +163,6 @@ fn print(context: &mut Context, report: &GcReport, dry_run: bool, prune_ms: i64,
         output.note(format_args!("{} {wait} to be dropped{until}", counted(waiting, "object")));
     }
     if dry_run {
-        if report.set_aside.count() + report.dropped == 0 {
-            output.note("Nothing would be set aside or dropped");
-        }
         return;
     }
     output.note(format_args!(
@@ -159,7 +183,12 @@ fn by_kind(counts: &KindCounts) -> String {
     some.map(|(kind, count)| format!("{} {count}", kind.name())).collect::<Vec<_>>().join(", ")
 }
 
-fn print_json(context: &mut Context, report: &GcReport, dry_run: bool) -> Result<(), Failure> {
+fn print_json(
+    context: &mut Context,
+    report: &GcReport,
+    sessions: u64,
+    dry_run: bool,
+) -> Result<(), Failure> {
     let waiting = report.waiting.iter().map(|waiting| {
         output::object([
             ("since", output::text(Some(time::format(waiting.since_ms)))),
@@ -181,6 +210,7 @@ fn print_json(context: &mut Context, report: &GcReport, dry_run: bool) -> Result
         ("brought_back", output::count(report.brought_back)),
         ("dropped", output::count(report.dropped)),
         ("operations", output::count(report.operations)),
+        ("sessions", output::count(sessions)),
         ("leftovers", output::count(report.leftovers)),
         ("waiting", Value::List(waiting.collect())),
     ])

@@ -13,7 +13,7 @@ use sapwood::store::local::STORE_DIR_NAME;
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context, Opened};
 use crate::output::{self, Output};
-use crate::plumbing::human;
+use crate::plumbing::{counted, human};
 use crate::progress::Progress;
 use crate::shown;
 use crate::style;
@@ -156,9 +156,10 @@ fn total(
         output.note("What was refused went another way there: 'sapwood fetch' it, then push again");
     }
     let verb = if is_dry { would } else { done };
-    let plural = if sessions == 1 { "" } else { "s" };
     output.item(format_args!(
-        "{verb} {changed} of {sessions} session{plural}: {objects} objects, {}; {shared} shared",
+        "{verb} {changed} of {}: {}, {}; {shared} shared",
+        counted(sessions, "session"),
+        counted(objects, "object"),
         human(bytes),
     ))
 }

@@ -138,9 +138,12 @@ fn print(context: &mut Context, outcome: &RedactOutcome, dry_run: bool) -> Resul
         if !outcome.matches.is_empty() {
             output.item(format_args!("found: {}", found(&outcome.matches)))?;
         }
+        let (redact, rewrite, moved) = match dry_run {
+            true => ("would redact", "rewrite", "would move"),
+            false => ("redacted", "rewrote", "moved"),
+        };
         output.item(format_args!(
-            "{} {} and rewrote {} that lead to them; {} of {} moved, {} mended",
-            if dry_run { "would redact" } else { "redacted" },
+            "{redact} {} and {rewrite} {} that lead to them; {} of {} {moved}, {} mended",
             counted(outcome.objects_found, "object"),
             outcome.objects_rewritten.saturating_sub(outcome.objects_found),
             counted(outcome.refs, "ref"),

@@ -125,6 +125,14 @@ impl<'a> Copy<'a> {
             let (from, to) = (self.from.packed_refs(refs.number), self.to.packed_refs(refs.number));
             numbered.push((from, to, refs.bytes));
         }
+        if let Some(refused) = &manifest.refused {
+            let number = refused.number;
+            numbered.push((self.from.refused(number), self.to.refused(number), refused.bytes));
+        }
+        if let Some(purge) = &manifest.purge {
+            let number = purge.number;
+            numbered.push((self.from.purge(number), self.to.purge(number), purge.bytes));
+        }
         for (from, to, bytes) in numbered {
             self.mutable(&from, &to, bytes, bytes)?;
         }
@@ -272,7 +280,8 @@ impl<'a> Copy<'a> {
             return Ok(());
         };
         let named = named_files(to, manifest);
-        let mut dirs = vec![to.pack_dir(), to.journal_dir(), to.refs_dir(), to.logs_dir()];
+        let mut dirs = vec![to.objects_dir(), to.pack_dir(), to.journal_dir()];
+        dirs.extend([to.refs_dir(), to.logs_dir()]);
         for above in [to.objects_dir(), to.cruft_dir()] {
             for entry in self.disk.list(&above).unwrap_or_default() {
                 if entry.is_dir && entry.name.len() == 2 {

@@ -38,6 +38,9 @@ const AHEAD_BYTES: u64 = 2 << 20;
 /// What is unpacked is kept if all packs together have no more than this.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 
+/// Unpacked blocks, by the places of their packs and their own.
+type Ahead = HashMap<(usize, u32), Arc<Vec<u8>>>;
+
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
 pub(super) struct Marked {
@@ -79,7 +82,7 @@ pub(super) struct Marker<'a> {
     /// Whether what is linked must be there.
     is_strict: bool,
     /// Blocks that were unpacked ahead; `None` where no thread may help.
-    ahead: Option<HashMap<(usize, u32), Arc<Vec<u8>>>>,
+    ahead: Option<Ahead>,
     /// Whether what is unpacked is kept.
     keeps: bool,
 }
