@@ -43,7 +43,8 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     section.about = format!(
         "'{TEXT}' in the generated sessions, files in the page cache. sapwood is the command \
          `grep` in all sessions of a packed store, each message once, whatever sessions share it; \
-         ripgrep and grep read the raw files, the others their own."
+         ripgrep and grep read the raw files, the others their own. Programs are timed with their \
+         start; the others have opened what they search."
     );
     if !is_there("rg") {
         section.notes.push("ripgrep is not installed: its row is missing.".to_owned());
