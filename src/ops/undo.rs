@@ -189,7 +189,7 @@ fn for_good(number: u64) -> Error {
     }
 }
 
-/// Finds the operation to undo or redo, and the number of the oldest one that was looked at.
+/// Finds the operation to undo or redo, and the number of the oldest one if all were looked at.
 fn last(
     snapshot: &dyn Snapshot,
     session: Option<&str>,
@@ -226,6 +226,8 @@ fn last(
             return Ok(ControlFlow::Continue(()));
         }
         if direction == Direction::Redo {
+            // Something else was done since; how far the log goes back does not matter.
+            first = None;
             return Ok(ControlFlow::Break(()));
         }
         if settled.get(&record.number) == Some(&Direction::Undo) {

@@ -156,6 +156,8 @@ fn a_session_that_was_forgotten_is_not_undone_in_silence() {
     sandbox.append("s2", "main", &["two"]);
     sandbox.ok(&["-q", "forget", "--yes", "--session", "s1"]);
     assert!(sandbox.fails(3, &["undo", "--all"]).contains("for good"));
+    let told = sandbox.fails(3, &["redo"]);
+    assert!(told.contains("nothing of") && !told.contains("expired"), "{told}");
 }
 
 #[test]
