@@ -330,6 +330,7 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
             vec![say("main", at(0)), attach(seed), backup(), say("main", at(1)), pack_refs()]
                 .into_iter()
                 .chain([fresh(backup()), say("other", at(2)), repack(), backup()])
+                .chain([confide("main", at(3)), redact(), fresh(backup())])
                 .collect(),
         ),
     ];
