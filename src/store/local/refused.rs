@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::store::local::paged::{Magic, Paged, PagedWriter};
+use crate::store::local::paged::{Magic, Paged, PagedWriter, Remains};
 
 /// The first bytes of the footer of each list.
 pub(crate) const REFUSED_MAGIC: &Magic = b"SAPWRFSD";
@@ -95,6 +95,16 @@ impl IdList {
             false => Err(Error::corrupt(self.path(), None, "its ids do not ascend")),
         }
     }
+}
+
+/// Reads what is left of a list, ascending. An id that is damaged is one that nothing has.
+pub(crate) fn salvage(disk: &dyn Disk, path: &Path, magic: &Magic) -> Result<Vec<Id>> {
+    let remains = Remains::open(disk, path, magic, VERSION)?;
+    let mut ids: Vec<Id> =
+        remains.payload().chunks_exact(Id::BYTES).filter_map(Id::from_slice).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
 }
 
 /// Refuses an object that a list has.

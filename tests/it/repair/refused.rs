@@ -35,18 +35,32 @@ fn the_list_counts_also_if_the_manifest_was_lost() {
 }
 
 #[test]
-fn a_damaged_list_goes_aside() {
-    let disk = redacted();
-    let list = disk.files().into_iter().find(|path| path.to_string_lossy().contains("refused-"));
-    let list = list.unwrap();
-    disk.flip(&list, disk.read(&list).len() / 2);
-    let report = fix(&disk).unwrap();
-    assert!(report.remaining.is_empty() && report.aside.is_some(), "{:?}", report.remaining);
-    let store = open(&disk).unwrap();
-    assert_eq!(store.refused().unwrap(), 0);
-    append(&store, "main", "and on").unwrap();
-    drop(store);
-    assert!(fix(&disk).unwrap().actions.is_empty(), "there is nothing left to do");
+fn of_a_damaged_list_all_stays_refused_that_was_not_hit() {
+    let find = |disk: &SimDisk| {
+        let files = disk.files().into_iter();
+        files.filter(|path| path.to_string_lossy().contains("refused-")).next_back().unwrap()
+    };
+    let whole = redacted();
+    let bytes = whole.read(&find(&whole)).len();
+    // The one id, and what follows it.
+    for (at, is_left) in (0..32).map(|at| (at, false)).chain((32..bytes).map(|at| (at, true))) {
+        for is_manifest_lost in [false, true] {
+            let disk = whole.copy();
+            disk.flip(&find(&disk), at);
+            if is_manifest_lost {
+                delete(&disk, file("current"));
+            }
+            let report = fix(&disk).unwrap();
+            assert!(report.remaining.is_empty() && report.aside.is_some(), "{at}: {report:?}");
+            let store = open(&disk).unwrap();
+            let again = append(&store, "other", &format!("it is {SECRET}"));
+            let is_refused = matches!(again, Err(sapwood::Error::Removed { .. }));
+            assert_eq!(is_refused, is_left, "{at}: {again:?}");
+            append(&store, "main", "and on").unwrap();
+            drop(store);
+            assert!(fix(&disk).unwrap().actions.is_empty(), "there is nothing left to do");
+        }
+    }
 }
 
 /// A redaction that was cut off before the old files were removed, and then the manifest was lost.

@@ -189,6 +189,7 @@ impl<'a> CarryOut<'a> {
         let numbers = files.iter().flat_map(|(dir, prefix)| numbered(&**disk, dir, prefix));
         let number = numbers.chain([generation, manifest.generation]).max().unwrap_or(0) + 1;
         manifest.generation = number;
+        survey.write_refused(manifest, number)?;
         manifest.refs = Some(self.write_refs(number)?);
         manifest.logs = self.write_logs(manifest, number)?;
 

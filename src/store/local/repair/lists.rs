@@ -1,54 +1,78 @@
 //! The lists of what is refused, and of what a purge under way removes.
 //!
 //! What was redacted stays refused after a repair, also if the manifest was lost: the newest list
-//! that is whole is named. One that is damaged goes aside; what it said is lost, as `fsck` says.
-//! Files that a crash left may still hold what was redacted: it is taken for damage.
+//! counts then. One that is damaged goes aside, and what is left of it is written anew. Files that
+//! a crash left may still hold what was redacted: it is taken for damage.
 
 use std::path::{Path, PathBuf};
 
+use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::layout::{PURGE, REFUSED};
 use crate::store::local::manifest::{FileRecord, Manifest};
 use crate::store::local::paged::Magic;
-use crate::store::local::refused::{IdList, PURGE_MAGIC, REFUSED_MAGIC};
+use crate::store::local::refused::{self, IdList, PURGE_MAGIC, REFUSED_MAGIC};
 
 use super::survey::{Survey, numbered};
 
+/// A list of what may not come back.
+#[derive(Debug)]
+pub(super) struct FoundList {
+    /// Which list it is.
+    pub(super) number: u64,
+    /// What is left of it, ascending.
+    ids: Vec<Id>,
+    /// Its length, if it is whole.
+    bytes: Option<u64>,
+}
+
 impl Survey<'_> {
     /// Finds the list of what is refused: the one that was named, else the newest.
-    pub(super) fn find_refused(&self) -> Option<(IdList, u64)> {
+    pub(super) fn find_refused(&self) -> Option<FoundList> {
         let numbers = match &self.manifest {
             Some(manifest) => manifest.refused.iter().map(|record| record.number).collect(),
             None => numbered(&*self.disk, &self.layout.objects_dir(), REFUSED),
         };
         numbers.into_iter().rev().find_map(|number| {
-            let (list, _) = self.open_list(&self.layout.refused(number), REFUSED_MAGIC)?;
-            Some((list, number))
+            let path = self.layout.refused(number);
+            let ids = refused::salvage(&*self.disk, &path, REFUSED_MAGIC).ok()?;
+            let bytes = self.whole_list(&path, REFUSED_MAGIC);
+            let is_one = bytes.is_some() || !ids.is_empty();
+            is_one.then_some(FoundList { number, ids, bytes })
         })
     }
 
     /// Says whether an object may not come back.
     pub(super) fn is_refused(&self, id: &Id) -> bool {
-        self.refused.as_ref().is_some_and(|(list, _)| list.contains(id).unwrap_or(false))
+        self.refused.as_ref().is_some_and(|list| list.ids.binary_search(id).is_ok())
+    }
+
+    /// Writes the list of what is refused anew, if it is damaged.
+    pub(super) fn write_refused(&self, manifest: &mut Manifest, number: u64) -> Result<()> {
+        if let (None, Some(list)) = (&manifest.refused, &self.refused) {
+            let path = self.layout.refused(number);
+            let bytes = IdList::write(&self.disk, &path, REFUSED_MAGIC, &list.ids)?;
+            manifest.refused = Some(FileRecord { number, bytes });
+        }
+        Ok(())
     }
 
     /// Names the lists that are whole: those that were named, else the newest.
     pub(super) fn name_lists(&self, manifest: &mut Manifest) {
-        let layout = &self.layout;
-        let (refused, purge) = (manifest.refused.take(), manifest.purge.take());
-        // Without a manifest it is not known which lists counted: the newest do.
-        let is_lost = self.manifest.is_none();
-        let newest = |prefix: &str| match is_lost {
-            true => numbered(&*self.disk, &layout.objects_dir(), prefix),
-            false => Vec::new(),
+        manifest.refused = self
+            .refused
+            .as_ref()
+            .and_then(|list| list.bytes.map(|bytes| FileRecord { number: list.number, bytes }));
+        let named = manifest.purge.take().map(|record| record.number);
+        // Without a manifest it is not known which list counted: the newest does.
+        let newest = match &self.manifest {
+            Some(_) => Vec::new(),
+            None => numbered(&*self.disk, &self.layout.objects_dir(), PURGE),
         };
-        let whole = |named: Option<FileRecord>, prefix, magic, path: &dyn Fn(u64) -> PathBuf| {
-            let named = named.map(|record| record.number).into_iter();
-            let mut numbers = named.chain(newest(prefix).into_iter().rev());
-            numbers.find_map(|number| self.whole_list(path(number), number, magic))
-        };
-        manifest.refused = whole(refused, REFUSED, REFUSED_MAGIC, &|number| layout.refused(number));
-        manifest.purge = whole(purge, PURGE, PURGE_MAGIC, &|number| layout.purge(number));
+        manifest.purge = named.into_iter().chain(newest.into_iter().rev()).find_map(|number| {
+            let bytes = self.whole_list(&self.layout.purge(number), PURGE_MAGIC)?;
+            Some(FileRecord { number, bytes })
+        });
     }
 
     /// Lists the files of such lists, whole or not.
@@ -60,16 +84,11 @@ impl Survey<'_> {
         refused.chain(purge.map(|number| layout.purge(number))).collect()
     }
 
-    fn whole_list(&self, path: PathBuf, number: u64, magic: &Magic) -> Option<FileRecord> {
-        let (_, bytes) = self.open_list(&path, magic)?;
-        Some(FileRecord { number, bytes })
-    }
-
-    /// Opens a list that is whole, and gives its length.
-    fn open_list(&self, path: &Path, magic: &Magic) -> Option<(IdList, u64)> {
+    /// Gives the length of a list that is whole.
+    fn whole_list(&self, path: &Path, magic: &Magic) -> Option<u64> {
         let bytes = self.disk.len(path).ok()?;
         let list = IdList::open(&*self.disk, path, bytes, magic).ok()?;
         list.check().ok()?;
-        Some((list, bytes))
+        Some(bytes)
     }
 }

@@ -19,10 +19,10 @@ use crate::store::local::manifest::{LogRecord, Manifest, SegmentRecord};
 use crate::store::local::oplog::{self, FoundOperation, OperationLog};
 use crate::store::local::pack::{self, Visit};
 use crate::store::local::packed_refs::{self, FoundRef};
-use crate::store::local::refused::IdList;
 use crate::store::local::segment::salvage::{self, Known, Remains};
 use crate::store::{RefMove, RefValue};
 
+use super::lists::FoundList;
 use super::packs::{FoundPack, PackState};
 
 /// After how many objects progress is told.
@@ -38,8 +38,8 @@ pub(super) struct Survey<'a> {
     /// The manifest, if it can be believed.
     pub(super) manifest: Option<Manifest>,
     pub(super) mark: Position,
-    /// What may not come back, and the number of that list.
-    pub(super) refused: Option<(IdList, u64)>,
+    /// What may not come back.
+    pub(super) refused: Option<FoundList>,
     pub(super) inventory: Inventory,
     pub(super) packs: Vec<FoundPack>,
     /// Packs that nobody names, and that hold what is missing elsewhere.
@@ -272,7 +272,7 @@ impl<'a> Survey<'a> {
             None => {
                 let numbers = numbered(&*self.disk, &self.layout.logs_dir(), "operations-");
                 // A redaction has written all operations anew, without what may not come back.
-                let begin = self.refused.as_ref().map_or(0, |(_, number)| *number);
+                let begin = self.refused.as_ref().map_or(0, |list| list.number);
                 let numbers = numbers.into_iter().filter(|number| *number >= begin);
                 numbers.map(|number| (number, None)).collect()
             }
