@@ -37,16 +37,16 @@ fn the_list_counts_also_if_the_manifest_was_lost() {
 #[test]
 fn of_a_damaged_list_all_stays_refused_that_was_not_hit() {
     let find = |disk: &SimDisk| {
-        let files = disk.files().into_iter();
-        files.filter(|path| path.to_string_lossy().contains("refused-")).next_back().unwrap()
+        let mut files = disk.files().into_iter();
+        files.rfind(|path| path.to_string_lossy().contains("refused-")).unwrap()
     };
     let whole = redacted();
-    let bytes = whole.read(&find(&whole)).len();
+    let bytes = whole.read(find(&whole)).len();
     // The one id, and what follows it.
     for (at, is_left) in (0..32).map(|at| (at, false)).chain((32..bytes).map(|at| (at, true))) {
         for is_manifest_lost in [false, true] {
             let disk = whole.copy();
-            disk.flip(&find(&disk), at);
+            disk.flip(find(&disk), at);
             if is_manifest_lost {
                 delete(&disk, file("current"));
             }
