@@ -11,6 +11,13 @@ use crate::session::{self, View};
 use crate::store::{Durability, Operation};
 use crate::{Result, ops};
 
+/// Says something in a session of a repository, at a time.
+pub(super) fn say(repo: &Repo, session: &str, time: i64) {
+    let pin = session::pin(repo, Some(session), None, time, "tester").unwrap();
+    let bodies = vec![Value::map([("content", Value::from(session))])];
+    session::append(repo, &pin, bodies, Durability::Full, time).unwrap();
+}
+
 pub(super) struct Desk {
     pub(super) repo: Repo,
     time: Cell<i64>,

@@ -98,19 +98,12 @@ fn last_number(snapshot: &dyn Snapshot) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Value;
+    use crate::ops::desk::say;
     use crate::ops::{remove_session, removed_sessions, restore_session};
-    use crate::session;
     use crate::store::Operation;
 
     fn operation(time: i64) -> Operation {
         Operation { time, actor: "tester".to_owned(), command: "session rm".to_owned() }
-    }
-
-    fn say(repo: &Repo, session: &str, time: i64) {
-        let pin = session::pin(repo, Some(session), None, time, "tester").unwrap();
-        let bodies = vec![Value::map([("content", Value::from(session))])];
-        session::append(repo, &pin, bodies, Durability::Full, time).unwrap();
     }
 
     fn left(repo: &Repo) -> Vec<String> {

@@ -107,19 +107,11 @@ pub fn expire(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Value;
+    use crate::ops::desk::say;
     use crate::ops::{LabelOptions, Target, label, removed_sessions, restore_session};
-    use crate::session;
-    use crate::store::Durability;
 
     fn operation(time: i64) -> Operation {
         Operation { time, actor: "tester".to_owned(), command: "expire".to_owned() }
-    }
-
-    fn say(repo: &Repo, session: &str, time: i64) {
-        let pin = session::pin(repo, Some(session), None, time, "tester").unwrap();
-        let bodies = vec![Value::map([("content", Value::from(session))])];
-        session::append(repo, &pin, bodies, Durability::Full, time).unwrap();
     }
 
     fn planned(repo: &Repo, options: &ExpireOptions) -> Vec<(String, Option<Kept>)> {
