@@ -44,7 +44,11 @@ const RECORD_ITEMS_MAX: u64 = 4 << 20;
 /// Checks the length of a content that is to be taken in, before anything is built of it.
 pub(crate) fn check_length(kind: Kind, bytes: u64) -> Result<()> {
     match bytes > RECORD_BYTES_MAX && kind != Kind::Blob {
-        true => Err(Error::TooLarge { what: kind.name(), found: bytes, limit: RECORD_BYTES_MAX }),
+        true => Err(Error::TooLarge {
+            what: "an object that is no blob",
+            found: bytes,
+            limit: RECORD_BYTES_MAX,
+        }),
         false => Ok(()),
     }
 }
@@ -58,7 +62,7 @@ pub(crate) fn check_size(kind: Kind, content: &[u8]) -> Result<()> {
     check_length(kind, bytes)?;
     match cbor::Reader::new(content).count() {
         found if found > limit => {
-            Err(Error::TooLarge { what: "the values of an object", found, limit })
+            Err(Error::TooLarge { what: "the number of values in an object", found, limit })
         }
         _ => Ok(()),
     }

@@ -141,9 +141,13 @@ impl Collection<'_> {
         for record in manifest.cruft.iter().filter(|record| record.since_ms <= prune_ms) {
             old += record.pack.objects - marker.back_of(&record.pack.id);
         }
-        let is_reached = |id: &Id| marker.singles.get(id).is_some_and(|single| single.is_reached);
+        // Where the same object was written again, that one stays, and this one goes.
+        let is_back = |id: &Id| {
+            let single = marker.singles.get(id);
+            single.is_some_and(|single| single.is_reached && single.place == Place::Aside)
+        };
         for aside in self.inner.loose.list_aside()? {
-            old += u64::from(aside.since_ms <= prune_ms && !is_reached(&aside.id));
+            old += u64::from(aside.since_ms <= prune_ms && !is_back(&aside.id));
         }
         Ok(old)
     }
