@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use crate::codec::record::{Record, invalid};
 use crate::codec::{LINK_BYTES_MIN, Value, cbor};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 
 pub use entry::Entry;
@@ -35,6 +35,38 @@ pub const PARENTS_MAX: usize = 65_535;
 
 /// The longest type of an entry or event, in bytes.
 pub const LABEL_BYTES_MAX: usize = 255;
+
+/// How long an object that is no blob may be to be taken in. What a decoder builds of it is several
+/// times as long; so the number of values in it has a limit, too.
+pub(crate) const RECORD_BYTES_MAX: u64 = 64 << 20;
+const RECORD_ITEMS_MAX: u64 = 4 << 20;
+
+/// Checks the length of a content that is to be taken in, before anything is built of it.
+pub(crate) fn check_length(kind: Kind, bytes: u64) -> Result<()> {
+    match bytes > RECORD_BYTES_MAX && kind != Kind::Blob {
+        true => Err(Error::TooLarge {
+            what: "an object that is no blob",
+            found: bytes,
+            limit: RECORD_BYTES_MAX,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Checks the length of a content that is to be taken in, and how many values it has.
+pub(crate) fn check_size(kind: Kind, content: &[u8]) -> Result<()> {
+    let (bytes, limit) = (content.len() as u64, RECORD_ITEMS_MAX);
+    if bytes <= limit || kind == Kind::Blob {
+        return Ok(());
+    }
+    check_length(kind, bytes)?;
+    match cbor::Reader::new(content).count() {
+        found if found > limit => {
+            Err(Error::TooLarge { what: "the number of values in an object", found, limit })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// An object that is encoded, hashed, and ready to be committed.
 ///

@@ -95,6 +95,12 @@ pub trait Snapshot: Send + Sync {
         Ok(self.kinds(&[*id])?[0].is_some())
     }
 
+    /// Refuses an object that was removed from the store for good.
+    fn admit(&self, id: &Id, kind: Kind) -> Result<()> {
+        let _ = (id, kind);
+        Ok(())
+    }
+
     /// Says of each object whether it need not be written again. It may say no of one that is
     /// there, where that is quicker.
     fn known(&self, objects: &[NewObject]) -> Result<Vec<bool>> {

@@ -113,7 +113,7 @@ pub fn transfer(
             Err(error) if options.keep_going && is_about_a_session(&error) => {
                 outcome.sessions += 1;
                 outcome.failed += 1;
-                work.missing = Missing::of(source);
+                work.missing.restart();
                 tell(TransferNote::Failed(&parcel.session, &error));
             }
             Err(error) => return Err(error),
@@ -142,7 +142,7 @@ impl Work<'_> {
         check_parcel(parcel)?;
         for _ in 1..TRIES_MAX {
             match self.once(parcel, outcome, tell) {
-                Err(Error::Dangling { .. }) => self.missing = Missing::of(self.source),
+                Err(Error::Dangling { .. }) => self.missing.restart(),
                 done => return done,
             }
         }
@@ -156,12 +156,14 @@ impl Work<'_> {
         tell: Tell<'_>,
     ) -> Result<Landed> {
         let here = self.target.snapshot()?;
-        let mut intake = Intake::of(self.target, self.options.dry_run);
+        let mut intake = Intake::of(self.target, self.options.dry_run)?;
         self.missing.add(&parcel.roots());
         let has = &mut |id: &Id| here.holds(id);
         while let Some(given) = self.missing.next(has)? {
-            outcome.objects += 1;
-            outcome.bytes += given.bytes();
+            if self.missing.is_first(&given) {
+                outcome.objects += 1;
+                outcome.bytes += given.bytes();
+            }
             intake.put(given)?;
             tell(TransferNote::Progress(outcome.objects, outcome.bytes));
         }

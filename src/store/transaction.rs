@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::object::NewObject;
+use crate::object::{self, NewObject};
 use crate::store::{OBJECT_BYTES_MAX, RefName, RefValue, Snapshot};
 
 /// What a transaction holds at the most: the largest object and a little more, and so many items.
@@ -97,6 +97,9 @@ impl Transaction {
     }
 
     fn check_size(&self) -> Result<()> {
+        for object in &self.objects {
+            object::check_size(object.kind, &object.content)?;
+        }
         let bytes: u64 = self.objects.iter().map(|object| object.content.len() as u64).sum();
         let over = |what, found, limit| match found > limit {
             true => Err(Error::TooLarge { what, found, limit }),

@@ -225,6 +225,38 @@ fn a_backup_that_stops_at_any_call_leaves_the_one_before_or_the_new_one() {
 }
 
 #[test]
+fn a_first_backup_that_stops_at_any_call_is_taken_up_by_the_next() {
+    let backup = Path::new(BACKUP);
+    let begun = || {
+        let disk = SimDisk::new(7);
+        let store = Arc::new(support::init(&disk).unwrap());
+        say(&store, "one");
+        let calls = disk.calls();
+        (disk, store, calls)
+    };
+    let (disk, store, before) = begun();
+    back_up(&store, backup).unwrap();
+    let calls = disk.calls() - before;
+    for (stop, fault) in (0..calls)
+        .flat_map(|stop| [Fault::Crash, Fault::SyncFails, Fault::Enospc].map(|fault| (stop, fault)))
+    {
+        let (disk, store, before) = begun();
+        disk.fail_at(before + stop, fault);
+        // What is left counts, not what is said of it.
+        let _ = back_up(&store, backup);
+        drop(store);
+        let after = match fault {
+            Fault::Crash => disk.crash(Policy::KeepAll),
+            _ => disk,
+        };
+        let store = support::open(&after).unwrap();
+        back_up(&store, backup).unwrap_or_else(|error| panic!("{fault:?} at {stop}: {error}"));
+        check(Arc::new(after), backup);
+    }
+    assert!(calls > 20, "{calls}");
+}
+
+#[test]
 fn what_a_killed_restore_left_goes_with_the_next_one() {
     let dir = tempfile::tempdir().unwrap();
     let (store, copy) = (dir.path().join("a"), dir.path().join("copy"));

@@ -22,6 +22,7 @@ mod refs;
 mod sessions;
 mod surface;
 mod transfer;
+mod upkeep;
 mod vary;
 
 use std::io::Write;

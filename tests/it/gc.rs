@@ -206,7 +206,7 @@ fn a_dry_run_changes_no_byte_and_says_what_a_run_does() {
     for prune_ms in [NOW_MS - 14 * DAY_MS, NOW_MS] {
         let before = bytes_of(&disk);
         let store = open_read_only(&disk).unwrap();
-        let would = store.gc_dry_run(&prune_at(prune_ms)).unwrap();
+        let would = store.gc_dry_run(&prune_at(prune_ms), &[]).unwrap();
         drop(store);
         assert_eq!(bytes_of(&disk), before);
         let copy = disk.copy();

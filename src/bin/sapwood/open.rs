@@ -83,6 +83,11 @@ impl Opened {
         self.local.as_ref().ok_or_else(needs_disk)
     }
 
+    /// Gives where the store is, to be shown.
+    pub(crate) fn path(&self) -> &Path {
+        self.local.as_ref().map_or(Path::new("the store"), |local| local.path())
+    }
+
     /// Finds the latest session of this directory.
     fn latest(&self) -> Result<String, Failure> {
         let here = working_directory()?;

@@ -43,6 +43,18 @@ impl<'a> Reader<'a> {
         self.doubts
     }
 
+    /// Counts the items that are left, keys too, up to one that is damaged. None is built.
+    pub(crate) fn count(mut self) -> u64 {
+        let mut items = 0;
+        while let Ok(Head { major, argument, .. }) = self.head() {
+            items += 1;
+            if matches!(major, 2 | 3) && self.take(argument).is_err() {
+                break;
+            }
+        }
+        items
+    }
+
     /// Makes sure that nothing is left.
     pub(crate) fn end(&self) -> Result<(), Fault> {
         match self.rest.is_empty() {

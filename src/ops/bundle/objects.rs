@@ -12,7 +12,7 @@ use std::io::{self, Read};
 
 use crate::error::{Error, Result};
 use crate::id::{Id, IdHasher, Kind};
-use crate::object::NewObject;
+use crate::object::{self, NewObject};
 use crate::ops::bundle::frame::{
     End, Frame, FrameReader, FrameType, FrameWriter, PAYLOAD_BYTES_MAX,
 };
@@ -212,6 +212,7 @@ fn large_object(
         let limit = OBJECT_BYTES_MAX;
         return Err(Error::TooLarge { what: "an object", found: bytes, limit });
     }
+    object::check_length(kind, bytes)?;
     so_far.objects += 1;
     so_far.content_bytes += bytes;
     let mut content = LargeReader { frames, left: bytes, piece: Vec::new(), read: 0, failed: None };

@@ -51,7 +51,7 @@ pub fn unbundle(
     let is_dry = options.transfer.dry_run;
     let before = if is_dry { None } else { marks.load(&bundle) };
     let before = before.filter(|mark| mark.bundle == bundle).map(|mark| mark.so_far);
-    let mut intake = Intake::of(repo, is_dry);
+    let mut intake = Intake::of(repo, is_dry)?;
     intake.is_lenient = options.transfer.keep_going;
     let (shared, shared_bytes) = (0, 0);
     let mut taking = Taking {
@@ -212,10 +212,11 @@ impl Sink for Taking<'_, '_, '_> {
 
     fn large(&mut self, kind: Kind, bytes: u64, content: &mut dyn Read) -> Result<()> {
         if self.is_dry {
-            let is_here = self.here.holds(&read_id(kind, bytes, content)?)?;
+            let id = read_id(kind, bytes, content)?;
+            let is_here = self.here.holds(&id)?;
             self.shared += u64::from(is_here);
             self.shared_bytes += if is_here { bytes } else { 0 };
-            return Ok(());
+            return if is_here { Ok(()) } else { self.intake.look(&id, kind) };
         }
         match self.intake.put_large(kind, bytes, content) {
             Err(error) if self.intake.is_lenient && is_about_a_session(&error) => {

@@ -23,6 +23,8 @@ pub(in crate::ops) type Has<'a> = &'a mut dyn FnMut(&Id) -> Result<bool>;
 pub(in crate::ops) struct Missing<'a> {
     source: &'a dyn Snapshot,
     seen: HashSet<Id>,
+    /// What was given or met before the walk began again.
+    counted: HashSet<Id>,
     steps: Vec<Step>,
     /// How many objects were met that the receiver has.
     pub(in crate::ops) met: u64,
@@ -46,6 +48,13 @@ pub(in crate::ops) enum Given {
 }
 
 impl Given {
+    fn id(&self) -> Id {
+        match self {
+            Given::Object(object) => object.id(),
+            Given::Large(id, _) => *id,
+        }
+    }
+
     /// Gives the length of its content.
     pub(in crate::ops) fn bytes(&self) -> u64 {
         match self {
@@ -58,7 +67,25 @@ impl Given {
 impl<'a> Missing<'a> {
     /// Begins with nothing to look for.
     pub(in crate::ops) fn of(source: &'a dyn Snapshot) -> Missing<'a> {
-        Missing { source, seen: HashSet::new(), steps: Vec::new(), met: 0 }
+        let (seen, counted) = (HashSet::new(), HashSet::new());
+        Missing { source, seen, counted, steps: Vec::new(), met: 0 }
+    }
+
+    /// Begins again with nothing to look for: what was met may be gone, or was never written.
+    pub(in crate::ops) fn restart(&mut self) {
+        for step in self.steps.drain(..) {
+            match step {
+                Step::Visit(_) => {}
+                Step::Read(id, _) => drop(self.seen.remove(&id)),
+                Step::Give(object) => drop(self.seen.remove(&object.id())),
+            }
+        }
+        self.counted.extend(self.seen.drain());
+    }
+
+    /// Says whether an object is given for the first time.
+    pub(in crate::ops) fn is_first(&self, given: &Given) -> bool {
+        !self.counted.contains(&given.id())
     }
 
     /// Adds objects to look for, with all that they lead to.
@@ -90,7 +117,7 @@ impl<'a> Missing<'a> {
                 break;
             }
             if has(&id)? {
-                self.met += 1;
+                self.met += u64::from(!self.counted.contains(&id));
                 break;
             }
             let kind = self.source.kinds(&[id])?[0].ok_or(Error::ObjectMissing { id })?;

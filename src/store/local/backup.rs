@@ -73,7 +73,8 @@ impl LocalStore {
         let mut copy = Copy::new(&*inner.disk, &inner.layout, &to, tell);
         let info = info(of);
         if copy.disk.len(&info_path(&to)).is_err() {
-            copy.prepare()?;
+            // First of all: what is cut off from here on is taken up, not taken for a stranger's.
+            disk::create_dir_durably(copy.disk, dir).map_err(Error::io("create", dir))?;
             replace(copy.disk, &info_path(&to), info.as_bytes())?;
         }
         for _ in 0..TRIES_MAX {
@@ -178,7 +179,6 @@ fn copy_checked(
     let lock = LockFile::open(&**disk, layout.maintenance_lock())?;
     let held = lock.acquire(Duration::ZERO)?;
     let mut copy = Copy::new(&**disk, &source.inner.layout, &layout, tell);
-    copy.prepare()?;
     if !copy.once(&source.inner)? {
         return Err(Error::Refused {
             why: "the backup changed while it was read".to_owned(),
@@ -271,7 +271,7 @@ fn refuse_strangers(disk: &dyn Disk, to: &Layout, of: &str, force: bool) -> Resu
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         listed => listed.map_err(Error::io("list", dir))?,
     };
-    if listed.is_empty() {
+    if listed.iter().all(|entry| !entry.is_dir && is_aside(&entry.name)) {
         return Ok(());
     }
     if !is_backup(disk, to) {

@@ -25,6 +25,7 @@ mod leftovers;
 mod mark;
 mod pack;
 mod report;
+mod roots;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
 use mark::Marker;
+use roots::Roots;
 
 pub use due::{GcDue, GcThresholds};
 pub(crate) use report::bytes_below;
@@ -142,9 +144,10 @@ impl LocalStore {
         inner.alone(|inner| Collection::new(inner, options).run())
     }
 
-    /// Says what a collection would set aside and drop. Nothing is written.
-    pub fn gc_dry_run(&self, options: &GcOptions<'_>) -> Result<GcReport> {
-        Collection::new(&self.inner, options).look()
+    /// Says what a collection would set aside and drop if the refs below `gone` had gone before,
+    /// each a part of names up to a slash. Nothing is written.
+    pub fn gc_dry_run(&self, options: &GcOptions<'_>, gone: &[String]) -> Result<GcReport> {
+        Collection::new(&self.inner, options).look(gone)
     }
 }
 
@@ -231,7 +234,7 @@ impl<'a> Collection<'a> {
     }
 
     /// Marks, and counts what a run would do.
-    fn look(mut self) -> Result<GcReport> {
+    fn look(mut self, gone: &[String]) -> Result<GcReport> {
         self.report.before(self.inner)?;
         let snapshot = self.snapshot()?;
         let tell = |_: u64| {};
@@ -241,15 +244,17 @@ impl<'a> Collection<'a> {
             Some(_) => marker.mark_journal(&snapshot)?,
             None => marker.list_journal(&snapshot.state),
         }
-        self.report.operations = self.expired(&snapshot.state)?;
-        marker.mark_named(&snapshot)?;
+        let first_operation = self.first_kept(&snapshot)?;
+        self.report.operations = first_operation - 1 - snapshot.state.manifest.expired;
+        marker.mark_roots(&snapshot, &Roots { gone, first_operation })?;
         if let Some(young_after_ms) = young_after_ms {
             marker.mark_young(young_after_ms)?;
         }
         self.count(&marker)?;
         self.sweep_leftovers(false)?;
-        self.report.objects_after =
-            self.report.objects_before.saturating_sub(self.report.set_aside.count());
+        let report = &mut self.report;
+        report.objects_after =
+            (report.objects_before + report.brought_back).saturating_sub(report.set_aside.count());
         // How they would be packed is not known before it is done.
         self.report.packs_after = self.report.packs_before;
         self.report.bytes_after = self.report.bytes_before;

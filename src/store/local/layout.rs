@@ -8,6 +8,7 @@ use crate::id::Id;
 /// How the names of lists of ids begin.
 pub(crate) const REFUSED: &str = "refused-";
 pub(crate) const PURGE: &str = "purge-";
+pub(crate) const BUNDLE_MARK: &str = "unbundle-";
 
 /// Names the files of one store.
 #[derive(Clone, Debug)]
@@ -124,6 +125,11 @@ impl Layout {
     /// What others remember of the store, and can do without.
     pub(crate) fn cache_dir(&self) -> PathBuf {
         self.root.join("cache")
+    }
+
+    /// How far a bundle was taken in.
+    pub(crate) fn bundle_mark(&self, bundle: &str) -> PathBuf {
+        self.cache_dir().join(format!("{BUNDLE_MARK}{bundle}"))
     }
 
     /// Where a repair puts what was damaged.

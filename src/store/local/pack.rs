@@ -16,6 +16,7 @@
 mod block;
 mod dictionary;
 mod fold;
+mod load;
 mod options;
 mod press;
 mod reindex;
@@ -28,8 +29,8 @@ mod writer;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::cache::{BlockCache, BlockKey, Cursor};
 use super::graph::Graph;
@@ -40,7 +41,6 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 use crate::store::{Content, Stored};
 
-use block::{BLOCK_HEADER_BYTES, Block};
 use dictionary::Reference;
 use rows::BlockRows;
 
@@ -64,22 +64,12 @@ const PACK_VERSION: u32 = 1;
 const FLAG_FOLDED: u32 = 1;
 /// The flag of a pack that may have dictionaries; there are no others.
 const FLAG_DICTIONARIES: u32 = 2;
-/// So many dictionaries of a pack are held at once; most packs have one.
-const DICTIONARIES_HELD_MAX: usize = 4;
-/// A pack asks its index who is in a block after so many folded blocks were read, and one in so
-/// many of all; before, it hashes.
-const HASHED_MIN: u32 = 2;
-const HASHED_SHARE: u32 = 32;
-
 /// Magic, version, flags.
 const PACK_HEADER_BYTES: usize = 8 + 4 + 4;
 /// Magic, block count, object count.
 const TRAILER_FIELDS_BYTES: usize = 8 + 4 + 8;
 /// The fields, and the pack's id.
 const TRAILER_BYTES: usize = TRAILER_FIELDS_BYTES + Id::BYTES;
-
-/// After so many bytes of a pack, its memory is given back.
-const TOUCHED_BYTES_MAX: u64 = 16 << 20;
 
 /// What the manifest says of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +126,8 @@ pub(crate) struct Pack {
     block_rows: OnceLock<BlockRows>,
     /// The dictionaries that were used last.
     dictionaries: Mutex<Vec<(Reference, Arc<Vec<u8>>)>>,
+    /// The block that was unpacked last as far as an object that was wanted.
+    begun: Mutex<Option<(u32, Arc<Vec<u8>>)>>,
     /// How many folded blocks were read without the index.
     hashed_blocks: AtomicU32,
     /// How many bytes of the mapping were looked at since it was last released.
@@ -170,6 +162,7 @@ impl Pack {
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
             dictionaries: Mutex::default(),
+            begun: Mutex::default(),
             hashed_blocks: AtomicU32::new(0),
             touched: AtomicU64::new(0),
         })
@@ -216,7 +209,7 @@ impl Pack {
     /// Reads an object and checks it against its id.
     pub(crate) fn read(&self, row: u32, cache: &BlockCache) -> Result<Stored> {
         let position = self.index.position(row)?;
-        let block = self.block_of(position.block, cache, true)?;
+        let block = self.block_to(&position, cache)?;
         let span = self.span(&block, row, &position)?;
         Ok(Stored { kind: span.kind, content: Content::part(block, span.content) })
     }
@@ -227,24 +220,6 @@ impl Pack {
         let key = BlockKey { pack: self.info.id, block: position.block };
         let block = cursor.block(key, || self.load(position.block))?;
         Ok(self.span(block, row, &position)?.stored(block))
-    }
-
-    /// Unpacks a block, unless the cache has it.
-    pub(crate) fn block_of(
-        &self,
-        block: u32,
-        cache: &BlockCache,
-        keep: bool,
-    ) -> Result<Arc<Vec<u8>>> {
-        let key = BlockKey { pack: self.info.id, block };
-        if let Some(kept) = cache.get(&key) {
-            return Ok(kept);
-        }
-        let raw = Arc::new(self.load(block)?);
-        if keep {
-            cache.put(key, &raw);
-        }
-        Ok(raw)
     }
 
     /// Visits every object, block by block, until told to stop.
@@ -308,51 +283,6 @@ impl Pack {
         Error::corrupt(&self.path, None, why)
     }
 
-    fn load(&self, block: u32) -> Result<Vec<u8>> {
-        let place = self.index.block(block)?;
-        let found = self.block(block)?;
-        let dictionary = self.dictionary_of(&found)?;
-        let rows = match found.header.form.is_folded && self.asks_index() {
-            true => Some(self.block_rows(block)?),
-            false => None,
-        };
-        let id_of = rows.map(|rows| {
-            move |number: usize| match rows.get(number) {
-                Some(row) => self.id(*row),
-                None => Err(Error::corrupt(&self.path, place.offset, "it has too few objects")),
-            }
-        });
-        let id_of = id_of.as_ref().map(|id_of| id_of as &dyn Fn(usize) -> Result<Id>);
-        let dictionary = dictionary.as_ref().map(|text| text.as_slice());
-        found.decompress(place.offset, &self.path, dictionary, id_of)
-    }
-
-    /// Gives the text of the dictionary that a block needs.
-    fn dictionary_of(&self, block: &Block<'_>) -> Result<Option<Arc<Vec<u8>>>> {
-        let Some(named) = block.dictionary() else {
-            return Ok(None);
-        };
-        let mut held = self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, text)) = held.iter().find(|(reference, _)| *reference == named) {
-            return Ok(Some(Arc::clone(text)));
-        }
-        self.mapping.will_need(named.offset, named.bytes as usize);
-        let text = Arc::new(dictionary::load(self.mapping()?, named, &self.path)?);
-        if held.len() >= DICTIONARIES_HELD_MAX {
-            held.remove(0);
-        }
-        held.push((named, Arc::clone(&text)));
-        Ok(Some(text))
-    }
-
-    /// Says whether folded links are looked up: to know who is in a block, all of the index is read
-    /// once, which pays after some blocks.
-    fn asks_index(&self) -> bool {
-        let hashed_max = HASHED_MIN + self.blocks() / HASHED_SHARE;
-        self.block_rows.get().is_some()
-            || self.hashed_blocks.fetch_add(1, Ordering::Relaxed) >= hashed_max
-    }
-
     /// Says whether its blocks may be folded.
     pub(crate) fn may_be_folded(&self) -> Result<bool> {
         Ok(u32_at(self.mapping()?, 12) & FLAG_FOLDED != 0)
@@ -361,22 +291,6 @@ impl Pack {
     /// Says whether it may have dictionaries.
     pub(crate) fn may_have_dictionaries(&self) -> Result<bool> {
         Ok(u32_at(self.mapping()?, 12) & FLAG_DICTIONARIES != 0)
-    }
-
-    /// Finds a block, checked against its checksum and the index.
-    fn block(&self, block: u32) -> Result<Block<'_>> {
-        let place = self.index.block(block)?;
-        self.mapping.will_need(0, PACK_HEADER_BYTES);
-        self.mapping.will_need(place.offset, BLOCK_HEADER_BYTES + place.compressed_bytes as usize);
-        let found = Block::at(self.mapping()?, place.offset, &self.path)?;
-        found.agree(&place, &self.path)?;
-        let touched = self.touched.fetch_add(found.frame.len() as u64, Ordering::Relaxed);
-        if touched >= TOUCHED_BYTES_MAX {
-            // Who reads a whole pack need not hold it all.
-            self.touched.store(0, Ordering::Relaxed);
-            self.mapping.release();
-        }
-        Ok(found)
     }
 
     /// Gives the memory back that its files take: who has read all of it need not hold it.

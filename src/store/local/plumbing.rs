@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -75,6 +76,12 @@ pub struct PackedObject {
 }
 
 impl LocalStore {
+    /// Names the file that says how far a bundle was taken in. A collection removes it when nothing
+    /// was written to it for a while.
+    pub fn bundle_mark_file(&self, bundle: &str) -> PathBuf {
+        self.inner.layout.bundle_mark(bundle)
+    }
+
     /// Counts objects by container.
     pub fn count_objects(&self) -> Result<Counts> {
         self.inner.count_objects()

@@ -95,6 +95,11 @@ impl LocalStore {
         inner.alone_or_wait(|inner| inner.rewrite_all(rewriter))
     }
 
+    /// Says whether old bytes are left to be removed, because a rewrite was cut off at it.
+    pub fn has_purge_left(&self) -> Result<bool> {
+        Ok(self.inner.refresh()?.purge.is_some())
+    }
+
     /// Gives how many objects are refused.
     pub fn refused(&self) -> Result<u64> {
         Ok(self.inner.refresh()?.refused.as_ref().map_or(0, |list| list.len()))

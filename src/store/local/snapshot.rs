@@ -18,6 +18,7 @@ use crate::object::NewObject;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::pack::Pack;
+use crate::store::local::refused::refuse;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{
@@ -209,6 +210,10 @@ impl Snapshot for LocalSnapshot {
             Some(Place::Pack(pack, row)) => self.read_in(pack, row).map(Some),
             _ => self.get(id),
         }
+    }
+
+    fn admit(&self, id: &Id, kind: Kind) -> Result<()> {
+        refuse(self.state.refused.as_deref(), id, kind)
     }
 
     fn holds(&self, id: &Id) -> Result<bool> {

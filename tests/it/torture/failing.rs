@@ -83,7 +83,7 @@ fn run(disk: &SimDisk, workload: &Workload, sights: &[Sight], context: &str) {
 fn again(store: &Arc<LocalStore>, step: &Step, disk: &SimDisk, sights: &[Sight], context: &str) {
     let seen = see(disk);
     let changes = sights[0] != sights[1];
-    if changes && seen.refs == sights[1].refs {
+    if changes && seen.moved() == sights[1].moved() {
         // It stands, but nobody has said that it is durable: an empty transaction does.
         let nothing = store.commit(Durability::Full, &mut |_| Ok(Transaction::default()));
         return nothing.unwrap_or_else(|error| panic!("{context}, then: {error}"));

@@ -44,6 +44,11 @@ impl Sight {
         Ok(Sight { refs, operations: operations(&*snapshot)?, backup: None })
     }
 
+    /// The refs, and those of the backup: what a step that happened has moved.
+    pub(crate) fn moved(&self) -> [Option<&[(RefName, RefValue)]>; 2] {
+        [Some(&self.refs), self.backup.as_ref().map(|backup| backup.refs.as_slice())]
+    }
+
     /// The same without the branch that is written to after a crash.
     fn before(mut self) -> Sight {
         self.refs.retain(|(name, _)| *name != branch(AFTER));

@@ -160,6 +160,30 @@ fn absurd_lengths_and_frames_out_of_place_are_refused() {
 }
 
 #[test]
+fn what_would_take_much_memory_to_decode_is_refused_before_it_is() {
+    let meta = meta("s");
+    let head = [session("s"), reference("meta", &meta.id())].concat();
+    let begun = |bytes: usize| {
+        let mut craft = Craft::new();
+        craft
+            .payload(HEAD, &head)
+            .payload(LARGE, &[&[2][..], &(bytes as u64).to_le_bytes()].concat());
+        craft
+    };
+    // Nothing of it comes, and nothing is waited for.
+    let long = begun((64 << 20) + 1).end();
+    let many = [&[0x9a][..], &(5u32 << 20).to_be_bytes(), &vec![0; 5 << 20]].concat();
+    let mut craft = begun(many.len());
+    for piece in many.chunks(1 << 20) {
+        craft.payload(MORE, piece);
+    }
+    for bytes in [long, craft.end()] {
+        assert!(matches!(refused(&bytes), Error::TooLarge { .. }), "{}", refused(&bytes));
+        assert!(matches!(verify(&bytes), Err(Error::TooLarge { .. })));
+    }
+}
+
+#[test]
 fn a_transcript_that_can_not_be_read_is_refused() {
     let (first, meta) = (entry(vec![]), meta("s"));
     let event = |runs: Vec<Run>, links: Vec<Id>, priors: Vec<Id>| {

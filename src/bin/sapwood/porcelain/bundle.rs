@@ -14,7 +14,7 @@ use sapwood::store::RefValue;
 use sapwood::store::local::LocalStore;
 
 use super::export::{Plain, write_file};
-use super::moved::{Taking, Telling, name_of};
+use super::moved::{Taking, Telling, name_of, of_source};
 use crate::args::Listing;
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
@@ -176,7 +176,8 @@ fn create(args: &Create, context: &mut Context) -> Result<Answer, Failure> {
     let mut write = |out: &mut dyn Write| -> Result<(), Failure> {
         let name = if is_standard(&args.file) { Path::new("standard output") } else { &args.file };
         let tell = &mut |note: ops::TransferNote<'_>| telling.note(note);
-        made = ops::create_bundle(&*snapshot, &selection, out, name, time, tell)?;
+        made = ops::create_bundle(&*snapshot, &selection, out, name, time, tell)
+            .map_err(|error| of_source(error, &*snapshot, opened.path()))?;
         Ok(())
     };
     if is_standard(&args.file) {
@@ -329,26 +330,21 @@ fn unbundle(args: &Unbundle, context: &mut Context) -> Result<Answer, Failure> {
 /// Marks kept in the store's cache.
 struct CacheMarks(Arc<LocalStore>);
 
-impl CacheMarks {
-    fn path(&self, bundle: &str) -> PathBuf {
-        self.0.cache_file(&format!("unbundle-{bundle}"))
-    }
-}
-
 impl Marks for CacheMarks {
     fn load(&mut self, bundle: &str) -> Option<Mark> {
-        let bytes = disk::read_file(&OsDisk, &self.path(bundle), MARK_BYTES_MAX).ok()?;
+        let bytes =
+            disk::read_file(&OsDisk, &self.0.bundle_mark_file(bundle), MARK_BYTES_MAX).ok()?;
         Mark::parse(std::str::from_utf8(&bytes).ok()?)
     }
 
     fn keep(&mut self, mark: &Mark) {
         // A mark that can't be kept costs time, and nothing else.
-        let path = self.path(&mark.bundle);
+        let path = self.0.bundle_mark_file(&mark.bundle);
         let folder = path.parent().map_or(Ok(()), |folder| OsDisk.create_dir(folder));
         let _ = folder.and_then(|()| disk::replace_file(&OsDisk, &path, mark.to_text().as_bytes()));
     }
 
     fn forget(&mut self, bundle: &str) {
-        let _ = OsDisk.remove(&self.path(bundle));
+        let _ = OsDisk.remove(&self.0.bundle_mark_file(bundle));
     }
 }

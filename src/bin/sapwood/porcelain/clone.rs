@@ -7,7 +7,7 @@ use sapwood::ops::{self, TransferOptions};
 use sapwood::repo::Place;
 use sapwood::store::local::STORE_DIR_NAME;
 
-use super::moved::{Telling, name_of, store_at};
+use super::moved::{Telling, name_of, of_source, store_at};
 use crate::failure::{Answer, Failure};
 use crate::open::{self, Context};
 
@@ -65,6 +65,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let mut telling = Telling::new("Cloning", context.output.is_quiet());
     let outcome = ops::transfer(&*snapshot, &repo, &parcels, &options, &operation, &mut |note| {
         telling.note(note);
-    })?;
+    })
+    .map_err(|error| of_source(error, &*snapshot, &source_path))?;
     telling.report(("Cloned", "Would clone"), &outcome, options.dry_run, context)
 }

@@ -73,10 +73,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         if context.output.json {
             print_json(context, expiry, moved.map(|moved| moved.to), args.yes)?;
         } else if is_done && !(args.yes && context.output.is_quiet()) {
-            let name = expiry.session.meta.name.as_deref().unwrap_or_default();
-            let updated = time::format(expiry.session.updated);
-            let line = format!("{}  {updated}  {}", expiry.session.meta.sid, shown::line(name));
-            context.output.item(line.trim_end())?;
+            context.output.item(line(expiry))?;
         }
     }
     let did = match args.yes {
@@ -85,6 +82,18 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     };
     context.output.note(format_args!("{expired} of {} sessions {did}", plan.len()));
     Ok(Answer::Yes)
+}
+
+/// Gives a session on one line; the id is whole, so that it can be copied.
+fn line(expiry: &Expiry) -> String {
+    let meta = &expiry.session.meta;
+    let name = shown::line(meta.name.as_deref().unwrap_or_default());
+    let line = format!("{}  {}", meta.sid, time::format(expiry.session.updated));
+    match shown::COLUMNS.saturating_sub(shown::width(&line) + 2) {
+        0 => line,
+        _ if name.is_empty() => line,
+        left => format!("{line}  {}", shown::clipped(&name, left)),
+    }
 }
 
 fn print_json(

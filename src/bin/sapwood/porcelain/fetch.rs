@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sapwood::ops;
 use sapwood::repo::Place;
 
-use super::moved::{Taking, Telling, name_of, refuse_itself, store_at};
+use super::moved::{Taking, Telling, name_of, of_source, refuse_itself, store_at};
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 
@@ -54,6 +54,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let outcome =
         ops::transfer(&*snapshot, &opened.repo, &parcels, &options, &operation, &mut |note| {
             telling.note(note);
-        })?;
+        })
+        .map_err(|error| of_source(error, &*snapshot, &path))?;
     telling.report(("Fetched", "Would fetch"), &outcome, options.dry_run, context)
 }

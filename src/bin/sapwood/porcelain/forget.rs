@@ -10,6 +10,7 @@ use crate::failure::{Answer, Failure};
 use crate::open::{Context, Opened};
 use crate::output::{self, Output};
 use crate::plumbing::{SHORT_DIGITS, counted};
+use crate::porcelain::redact::print_left;
 use crate::progress::Progress;
 
 /// Remove a message and all that follows it, or a session, for good
@@ -49,6 +50,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let what = what(&args, &opened)?;
     let operation = context.operation(None, &["forget"]);
     let local = opened.local()?;
+    let had_left = local.has_purge_left()?;
     let progress = Progress::new("Forgetting", context.output.is_quiet());
     let forget = |dry_run| {
         let tell = |done, total| progress.tell(done, total);
@@ -64,6 +66,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
             });
         }
         let planned = forget(true)?;
+        print_left(&mut context.output, had_left, true)?;
         print(context, &planned, true)?;
         context.output.flush()?;
         if !confirm("Forget this for good?")? {
@@ -72,8 +75,11 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     }
     let outcome = forget(args.dry_run)?;
     match context.output.json {
-        true => print_json(context, &outcome, args.dry_run)?,
-        false => print(context, &outcome, args.dry_run)?,
+        true => print_json(context, &outcome, had_left, args.dry_run)?,
+        false => {
+            print_left(&mut context.output, had_left, args.dry_run)?;
+            print(context, &outcome, args.dry_run)?;
+        }
     }
     Ok(Answer::Yes)
 }
@@ -134,6 +140,7 @@ pub(super) fn note_names(output: &mut Output, named: &[RefName]) {
 fn print_json(
     context: &mut Context,
     outcome: &ForgetOutcome,
+    had_left: bool,
     dry_run: bool,
 ) -> Result<(), Failure> {
     let refs = outcome.refs.iter().map(|change| {
@@ -144,6 +151,7 @@ fn print_json(
     let sessions = outcome.sessions.iter().map(|session| Value::from(session.as_str()));
     context.output.record([
         ("dry_run", Value::Bool(dry_run)),
+        ("cut_off", Value::Bool(had_left)),
         ("entries", output::count(outcome.entries)),
         ("nodes", output::count(outcome.nodes)),
         ("blobs", output::count(outcome.blobs)),

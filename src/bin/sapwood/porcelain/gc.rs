@@ -69,16 +69,16 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let opened = if args.dry_run { context.open()? } else { context.open_for_writing()? };
     let local = opened.local()?;
     let is_due = !args.auto || background::is_due(local, now_ms)?;
-    let sessions = match is_due {
-        true if args.dry_run => {
-            let snapshot = opened.repo.snapshot()?;
-            ops::lapsed_removals(&*snapshot, options.operations_ms)?.len() as u64
-        }
+    let lapsed = match args.dry_run {
+        true => ops::lapsed_removals(&*opened.repo.snapshot()?, options.operations_ms)?,
+        false => Vec::new(),
+    };
+    let sessions = match is_due && !args.dry_run {
         true => ops::drop_removed(&opened.repo, options.operations_ms)?,
-        false => 0,
+        false => lapsed.len() as u64,
     };
     let report = match args.auto {
-        _ if args.dry_run => local.gc_dry_run(&options).map(Some),
+        _ if args.dry_run => local.gc_dry_run(&options, &lapsed).map(Some),
         _ if !is_due => Ok(None),
         true => local.gc_unless_busy(&options),
         false => local.gc(&options).map(Some),

@@ -8,6 +8,7 @@ use sapwood::error::Error;
 use sapwood::ops::{
     self, Fate, Landed, SessionChange, TransferNote, TransferOptions, TransferOutcome,
 };
+use sapwood::store::Snapshot;
 use sapwood::store::local::STORE_DIR_NAME;
 
 use crate::failure::{Answer, Failure};
@@ -69,6 +70,20 @@ pub(super) fn name_of(path: &Path) -> String {
         false => full,
     };
     full.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Says of an object that the store lacks which it should come from that this is damage.
+pub(super) fn of_source(error: Error, snapshot: &dyn Snapshot, store: &Path) -> Failure {
+    match error {
+        Error::ObjectMissing { id } if snapshot.kinds(&[id]).is_ok_and(|kinds| kinds == [None]) => {
+            let why = format!("object {id} is missing, and something leads to it");
+            Failure::DamagedInput {
+                message: Error::corrupt(store, None, why).to_string(),
+                hint: "'sapwood fsck' there lists all damage, 'sapwood fsck --fix' mends it",
+            }
+        }
+        error => error.into(),
+    }
 }
 
 /// What is told while sessions are moved.

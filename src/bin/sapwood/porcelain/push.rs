@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sapwood::ops::{self, TransferOptions};
 
-use super::moved::{Taking, Telling, name_of, refuse_itself, store_at};
+use super::moved::{Taking, Telling, name_of, of_source, refuse_itself, store_at};
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
 
@@ -51,6 +51,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let outcome =
         ops::transfer(&*snapshot, &target.repo, &parcels, &options, &operation, &mut |note| {
             telling.note(note);
-        })?;
+        })
+        .map_err(|error| of_source(error, &*snapshot, opened.path()))?;
     telling.report(("Pushed", "Would push"), &outcome, options.dry_run, context)
 }

@@ -8,7 +8,7 @@ use sapwood::ops::{self, Patterns, REPLACEMENT, RedactOptions, RedactOutcome, Re
 
 use crate::failure::{Answer, Failure};
 use crate::open::Context;
-use crate::output;
+use crate::output::{self, Output};
 use crate::plumbing::{SHORT_DIGITS, counted};
 use crate::porcelain::forget::note_names;
 use crate::progress::Progress;
@@ -87,11 +87,15 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
     let options = RedactOptions { what, replacement: args.replace, dry_run: args.dry_run };
     let progress = Progress::new("Redacting", context.output.is_quiet());
     let tell = |done, total| progress.tell(done, total);
+    let had_left = opened.local()?.has_purge_left()?;
     let outcome = ops::redact(opened.local()?, options, &operation, &tell)?;
     drop(progress);
     match context.output.json {
-        true => print_json(context, &outcome, args.dry_run)?,
-        false => print(context, &outcome, args.dry_run)?,
+        true => print_json(context, &outcome, had_left, args.dry_run)?,
+        false => {
+            print_left(&mut context.output, had_left, args.dry_run)?;
+            print(context, &outcome, args.dry_run)?;
+        }
     }
     Ok(if outcome.left.is_empty() { Answer::Yes } else { Answer::No })
 }
@@ -128,6 +132,24 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(super) fn found(matches: &[(String, u64)]) -> String {
     let each = matches.iter().map(|(name, count)| format!("{count} x {name}"));
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// Tells of an earlier one that was cut off before all old bytes were removed.
+pub(super) fn print_left(
+    output: &mut Output,
+    had_left: bool,
+    dry_run: bool,
+) -> Result<(), Failure> {
+    match (had_left, dry_run) {
+        (false, _) => Ok(()),
+        (true, true) => output.item(
+            "an earlier redact or forget was cut off, and old bytes are left;\n\
+             without --dry-run they are removed first, or by whoever writes next",
+        ),
+        (true, false) => {
+            output.item("removed what an earlier redact or forget that was cut off had left")
+        }
+    }
 }
 
 fn print(context: &mut Context, outcome: &RedactOutcome, dry_run: bool) -> Result<(), Failure> {
@@ -175,6 +197,7 @@ fn print(context: &mut Context, outcome: &RedactOutcome, dry_run: bool) -> Resul
 fn print_json(
     context: &mut Context,
     outcome: &RedactOutcome,
+    had_left: bool,
     dry_run: bool,
 ) -> Result<(), Failure> {
     let matches = outcome.matches.iter().map(|(name, found)| (name, output::count(*found)));
@@ -188,6 +211,7 @@ fn print_json(
     };
     context.output.record([
         ("dry_run", Value::Bool(dry_run)),
+        ("cut_off", Value::Bool(had_left)),
         ("matches", Value::map(matches)),
         ("objects_found", output::count(outcome.objects_found)),
         ("objects_rewritten", output::count(outcome.objects_rewritten)),

@@ -53,7 +53,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Makes the directories.
-    pub(super) fn prepare(&self) -> Result<()> {
+    fn prepare(&self) -> Result<()> {
         let to = self.to;
         disk::create_dir_durably(self.disk, to.root()).map_err(Error::io("create", to.root()))?;
         let dirs =

@@ -9,18 +9,21 @@ use super::Collection;
 use crate::error::Result;
 use crate::store::local::manifest::{FileRecord, LogRecord};
 use crate::store::local::oplog::OperationLog;
+use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
-use crate::store::{Operation, RefMove};
+use crate::store::{Operation, RefMove, Snapshot};
 
 impl Collection<'_> {
     /// Drops the operations of the log files that are too old.
     pub(super) fn expire_operations(&mut self) -> Result<()> {
-        let state = self.inner.refresh()?;
-        let expired = self.expired(&state)?;
+        let snapshot = self.snapshot()?;
+        let state = &snapshot.state;
+        let logged_next = state.manifest.operations_logged() + 1;
+        let expired = self.first_kept(&snapshot)?.min(logged_next) - 1 - state.manifest.expired;
         if expired == 0 {
             return Ok(());
         }
-        let kept = logged(&state)?.split_off(expired as usize);
+        let kept = logged(state)?.split_off(expired as usize);
         let number = state.manifest.generation + 1;
         let mut logs = Vec::new();
         if !kept.is_empty() {
@@ -37,20 +40,17 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Counts the operations of the log files that are too old.
-    pub(super) fn expired(&self, state: &State) -> Result<u64> {
-        let mut first_kept = None;
-        for log in state.logs.iter().rev() {
-            let _ = log.for_each(&mut |record| {
-                if record.operation.time >= self.options.operations_ms {
-                    first_kept = Some(record.number);
-                }
-                Ok(ControlFlow::Continue(()))
-            })?;
-        }
-        let manifest = &state.manifest;
-        let first_kept = first_kept.unwrap_or(manifest.operations_logged() + 1);
-        Ok(first_kept - 1 - manifest.expired)
+    /// Gives the number of the first operation that is not too old, or of the next one.
+    pub(super) fn first_kept(&self, snapshot: &LocalSnapshot) -> Result<u64> {
+        let (mut first_kept, mut last) = (None, snapshot.state.manifest.expired);
+        snapshot.operations(&mut |record| {
+            last = last.max(record.number);
+            if record.operation.time >= self.options.operations_ms {
+                first_kept = Some(record.number);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(first_kept.unwrap_or(last + 1))
     }
 }
 

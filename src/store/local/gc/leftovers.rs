@@ -1,11 +1,13 @@
-//! Files that killed processes left: what they were writing, and never finished.
+//! Files that killed processes left: what they were writing, and never finished; and notes how far
+//! a bundle was taken in that never came again.
 //!
 //! Maintenance removes those that stand where only it writes. Others may be written by a process
-//! that is alive; so they go when nothing was written to them for a while.
+//! that is alive; so they go when nothing was written to them for a while. What such a note speaks
+//! of is garbage by then.
 
 use super::{Collection, YOUNG_MS};
 use crate::error::{Error, Result};
-use crate::store::local::layout::is_aside;
+use crate::store::local::layout::{BUNDLE_MARK, is_aside};
 
 impl Collection<'_> {
     /// Counts such files, and removes them if that is wanted.
@@ -16,7 +18,7 @@ impl Collection<'_> {
             let Ok(listed) = self.inner.disk.list(&dir) else {
                 continue;
             };
-            for entry in listed.into_iter().filter(|entry| !entry.is_dir && is_aside(&entry.name)) {
+            for entry in listed.into_iter().filter(|entry| !entry.is_dir && is_left(&entry.name)) {
                 let path = dir.join(entry.name);
                 // Where it is gone, or nobody knows how old it is, it stays as it is.
                 let modified = self.inner.disk.modified(&path).unwrap_or(None);
@@ -31,4 +33,8 @@ impl Collection<'_> {
         }
         Ok(())
     }
+}
+
+fn is_left(name: &str) -> bool {
+    is_aside(name) || name.starts_with(BUNDLE_MARK)
 }

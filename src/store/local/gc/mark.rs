@@ -23,6 +23,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::bits::Bits;
+use super::roots::Roots;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{self, NewObject};
@@ -131,8 +132,14 @@ impl<'a> Marker<'a> {
     /// Marks what refs and operations lead to. Comes before young files, so that nothing of what
     /// refs lead to was passed with less rigour.
     pub(super) fn mark_named(&mut self, snapshot: &LocalSnapshot) -> Result<()> {
+        self.mark_roots(snapshot, &Roots::default())
+    }
+
+    /// Marks what some of the refs and operations lead to.
+    pub(super) fn mark_roots(&mut self, snapshot: &LocalSnapshot, roots: &Roots<'_>) -> Result<()> {
         for (name, value) in snapshot.references("")? {
             if let RefValue::Id(id) = value
+                && roots.has(&name)
                 && !self.mark(&id)?
             {
                 return Err(Error::Dangling { from: format!("ref '{name}'"), target: id });
@@ -141,6 +148,9 @@ impl<'a> Marker<'a> {
         self.follow()?;
         let mut moved = Vec::new();
         snapshot.operations(&mut |record| {
+            if record.number < roots.first_operation {
+                return Ok(ControlFlow::Break(()));
+            }
             moved.extend(record.moves.iter().flat_map(values));
             Ok(ControlFlow::Continue(()))
         })?;
@@ -220,6 +230,12 @@ impl<'a> Marker<'a> {
     pub(super) fn reached(&self) -> u64 {
         let singles = self.singles.values().filter(|single| single.is_reached).count() as u64;
         singles + self.packs.iter().map(|marked| marked.reached.count()).sum::<u64>()
+    }
+
+    /// Counts what was reached of a pack of cruft.
+    pub(super) fn back_of(&self, pack: &Id) -> u64 {
+        let known = self.packs[self.live..].iter().find(|it| it.pack.info().id == *pack);
+        known.map_or(0, |marked| marked.reached.count())
     }
 
     /// Notes that a loose file was set aside.

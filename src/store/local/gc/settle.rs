@@ -121,10 +121,8 @@ impl Collection<'_> {
             })?;
         }
         for info in old {
-            let known = marker.packs[marker.live..].iter().find(|it| it.pack.info().id == info.id);
-            let back = known.map_or(0, |marked| marked.reached.count());
             let garbage = self.garbage.get(&info.id).copied();
-            self.report.dropped += garbage.unwrap_or(info.objects - back);
+            self.report.dropped += garbage.unwrap_or(info.objects - marker.back_of(&info.id));
         }
         for aside in self.inner.loose.list_aside()? {
             if aside.since_ms <= prune_ms {
@@ -133,6 +131,25 @@ impl Collection<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts the cruft that is old enough to be dropped, without what would be brought back.
+    fn count_old(&self, marker: &Marker<'_>) -> Result<u64> {
+        let prune_ms = self.options.prune_ms;
+        let mut old = 0;
+        let manifest = self.inner.refresh()?.manifest.clone();
+        for record in manifest.cruft.iter().filter(|record| record.since_ms <= prune_ms) {
+            old += record.pack.objects - marker.back_of(&record.pack.id);
+        }
+        // Where the same object was written again, that one stays, and this one goes.
+        let is_back = |id: &Id| {
+            let single = marker.singles.get(id);
+            single.is_some_and(|single| single.is_reached && single.place == Place::Aside)
+        };
+        for aside in self.inner.loose.list_aside()? {
+            old += u64::from(aside.since_ms <= prune_ms && !is_back(&aside.id));
+        }
+        Ok(old)
     }
 
     /// Counts what a run would set aside and drop.
@@ -157,8 +174,7 @@ impl Collection<'_> {
                 _ => {}
             }
         }
-        let old = self.report.waiting.iter().filter(|it| it.since_ms <= self.options.prune_ms);
-        self.report.dropped = old.map(|waiting| waiting.objects).sum();
+        self.report.dropped = self.count_old(marker)?;
         if self.options.drops_now() {
             self.report.dropped += self.report.set_aside.count();
         }

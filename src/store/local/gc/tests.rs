@@ -287,7 +287,7 @@ fn what_operations_speak_of_stays_until_they_expire() {
     assert_eq!((report.set_aside.count(), report.operations), (1, 0), "the large file alone");
     assert_eq!(numbers(), [3, 2, 1]);
     let expiring = GcOptions { operations_ms: 3_000, ..World::options(NOW_MS) };
-    assert_eq!(world.gc.gc_dry_run(&expiring).unwrap().operations, 2);
+    assert_eq!(world.gc.gc_dry_run(&expiring, &[]).unwrap().operations, 2);
     let report = world.gc.gc(&expiring).unwrap();
     assert_eq!((report.operations, report.set_aside.count()), (2, 4));
     assert_eq!(numbers(), [3], "numbers stay");

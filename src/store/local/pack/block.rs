@@ -200,6 +200,18 @@ impl<'p> Block<'p> {
         dictionary: Option<&[u8]>,
         id_of: Option<&dyn Fn(usize) -> Result<Id>>,
     ) -> Result<Vec<u8>> {
+        self.decompress_to(usize::MAX, offset, path, dictionary, id_of)
+    }
+
+    /// Decompresses the objects, and unfolds them as far as the one at `until`, if there is one.
+    pub(crate) fn decompress_to(
+        &self,
+        until: usize,
+        offset: u64,
+        path: &Path,
+        dictionary: Option<&[u8]>,
+        id_of: Option<&dyn Fn(usize) -> Result<Id>>,
+    ) -> Result<Vec<u8>> {
         let corrupt = |why: String| Error::corrupt(path, offset, why);
         let raw_bytes = self.header.raw_bytes as usize;
         // What is folded is shorter.
@@ -212,10 +224,11 @@ impl<'p> Block<'p> {
         let written =
             written.map_err(|why| corrupt(format!("a block does not decompress: {why}")))?;
         if self.header.form.is_folded {
-            let unfolded = fold::unfold(&raw, raw_bytes, &mut |number, object| match id_of {
-                Some(id_of) => id_of(number),
-                None => Ok(Id::from_bytes(*blake3::hash(object).as_bytes())),
-            })?;
+            let unfolded =
+                fold::unfold(&raw, raw_bytes, until, &mut |number, object| match id_of {
+                    Some(id_of) => id_of(number),
+                    None => Ok(Id::from_bytes(*blake3::hash(object).as_bytes())),
+                })?;
             return unfolded.ok_or_else(|| corrupt("a block does not unfold".to_owned()));
         }
         if written != raw_bytes {
@@ -228,9 +241,10 @@ impl<'p> Block<'p> {
 /// Reads a block of any bytes, its checksum made to match.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn fuzz_block(data: &[u8], path: &Path) {
-    for raw_bytes in [data.len(), 4 * data.len()] {
-        let _ =
-            fold::unfold(data, raw_bytes, &mut |number, _| Ok(Id::from_bytes([number as u8; 32])));
+    for (raw_bytes, until) in [(data.len(), usize::MAX), (4 * data.len(), data.len() / 2)] {
+        let _ = fold::unfold(data, raw_bytes, until, &mut |number, _| {
+            Ok(Id::from_bytes([number as u8; 32]))
+        });
     }
     let mut pack = data.to_vec();
     let Some((header, rest)) = pack.split_first_chunk_mut::<BLOCK_HEADER_BYTES>() else {

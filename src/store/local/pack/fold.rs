@@ -69,14 +69,17 @@ pub(super) fn fold(raw: &[u8], ids: impl Iterator<Item = Id>) -> Option<Vec<u8>>
 pub(super) type IdOf<'a> = dyn FnMut(usize, &[u8]) -> Result<Id> + 'a;
 
 /// Unfolds the raw content of a block, `raw_bytes` long; `None` if that is not what was folded.
+///
+/// It ends early behind the object that stands at `until`, if one does.
 pub(super) fn unfold(
     folded: &[u8],
     raw_bytes: usize,
+    until: usize,
     id_of: &mut IdOf<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let mut raw: Vec<u8> = Vec::with_capacity(raw_bytes);
-    let whole = unfold_into(folded, raw_bytes, id_of, &mut raw)?;
-    Ok((whole && raw.len() == raw_bytes).then_some(raw))
+    let as_folded = unfold_into(folded, raw_bytes, until, id_of, &mut raw)?;
+    Ok((as_folded && (raw.len() == raw_bytes || raw.len() > until)).then_some(raw))
 }
 
 /// Unfolds the begin of a block that is damaged further on, as far as that goes.
@@ -84,14 +87,16 @@ pub(super) fn unfold_begin(folded: &[u8], raw_bytes_max: usize) -> Vec<u8> {
     let mut raw = Vec::new();
     let mut id_of = |_: usize, object: &[u8]| Ok(Id::from_bytes(*blake3::hash(object).as_bytes()));
     // Nothing that hashes can fail; where it ends is where the damage is.
-    let _ = unfold_into(folded, raw_bytes_max, &mut id_of, &mut raw);
+    let _ = unfold_into(folded, raw_bytes_max, usize::MAX, &mut id_of, &mut raw);
     raw
 }
 
-/// Unfolds up to the first thing that is not what was folded, and says whether that was the end.
+/// Unfolds up to the first thing that is not what was folded, and says whether that was the end;
+/// or until there is more than `until`.
 fn unfold_into(
     folded: &[u8],
     raw_bytes: usize,
+    until: usize,
     id_of: &mut IdOf<'_>,
     raw: &mut Vec<u8>,
 ) -> Result<bool> {
@@ -103,6 +108,9 @@ fn unfold_into(
     };
     let mut starts = Vec::new();
     while !rest.is_empty() {
+        if raw.len() > until {
+            return Ok(true);
+        }
         let Some((kind, header_bytes, content_bytes)) = Span::header(rest) else {
             return Ok(false);
         };
@@ -183,7 +191,7 @@ mod tests {
 
     fn unfolded(folded: &[u8], raw_bytes: usize) -> Option<Vec<u8>> {
         let hash = |object: &[u8]| Id::from_bytes(*blake3::hash(object).as_bytes());
-        unfold(folded, raw_bytes, &mut |_, object| Ok(hash(object))).unwrap()
+        unfold(folded, raw_bytes, usize::MAX, &mut |_, object| Ok(hash(object))).unwrap()
     }
 
     #[test]

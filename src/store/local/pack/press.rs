@@ -1,12 +1,14 @@
 //! Compressing blocks: here, or in threads beside the one that fills them.
 //!
 //! Blocks come out in the order in which they went in. No more than a few are under way, so the
-//! memory that is taken is bounded; threads end with the press.
+//! memory that is taken is bounded; threads end with the press. Where one panics, so does whoever
+//! takes the block that it had.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use super::block::{BlockHeader, Form, Span};
 use super::dictionary::Reference;
@@ -52,6 +54,9 @@ pub(super) struct Pressed {
     pub(super) header: BlockHeader,
     pub(super) frame: Vec<u8>,
 }
+
+/// What became of a block in a thread, and which one it was.
+type Answer = (u64, thread::Result<Result<Pressed>>);
 
 /// Compresses blocks.
 pub(super) struct Press {
@@ -117,7 +122,7 @@ impl Press {
 /// Threads that compress.
 struct Threads {
     jobs: Option<SyncSender<(u64, Full)>>,
-    done: Receiver<(u64, Result<Pressed>)>,
+    done: Receiver<Answer>,
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -128,7 +133,7 @@ impl Threads {
         let waiting = Arc::new(Mutex::new(waiting));
         let begin = |_| {
             let (how, waiting, results) = (how.clone(), Arc::clone(&waiting), results.clone());
-            std::thread::spawn(move || work(&how, &waiting, &results))
+            thread::spawn(move || work(&how, &waiting, &results))
         };
         Threads { jobs: Some(jobs), done, handles: (0..how.threads).map(begin).collect() }
     }
@@ -139,10 +144,11 @@ impl Threads {
     }
 
     fn next(&self, wait: bool) -> Option<(u64, Result<Pressed>)> {
-        match wait {
-            true => Some(self.done.recv().expect("each job gets an answer")),
-            false => self.done.try_recv().ok(),
-        }
+        let (number, pressed) = match wait {
+            true => self.done.recv().expect("each job gets an answer"),
+            false => self.done.try_recv().ok()?,
+        };
+        Some((number, pressed.unwrap_or_else(|panic| resume_unwind(panic))))
     }
 }
 
@@ -150,17 +156,13 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.jobs = None;
         for handle in self.handles.drain(..) {
-            // It panicked, and so did whoever waited for its answer.
+            // One that panicked has told it, or never took a block.
             let _ = handle.join();
         }
     }
 }
 
-fn work(
-    how: &How,
-    waiting: &Mutex<Receiver<(u64, Full)>>,
-    results: &Sender<(u64, Result<Pressed>)>,
-) {
+fn work(how: &How, waiting: &Mutex<Receiver<(u64, Full)>>, results: &Sender<Answer>) {
     let mut worker = Worker::new(how);
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -168,9 +170,12 @@ fn work(
             return;
         };
         let pressed = match &mut worker {
-            Ok(worker) => check(&full).and_then(|()| worker.press(&full)),
+            Ok(worker) => {
+                catch_unwind(AssertUnwindSafe(|| check(&full).and_then(|()| worker.press(&full))))
+            }
             Err(error) => {
-                Err(Error::io("compress", "pack-new")(std::io::Error::other(error.to_string())))
+                let told = std::io::Error::other(error.to_string());
+                Ok(Err(Error::io("compress", "pack-new")(told)))
             }
         };
         if results.send((number, pressed)).is_err() {
@@ -267,4 +272,28 @@ pub(super) fn press_text(text: &[u8], level: i32) -> Result<Pressed> {
     let ids_hash = *blake3::Hasher::new().finalize().as_bytes();
     let header = BlockHeader::new(text.len() as u32, Form::default(), 0, ids_hash, &frame);
     Ok(Pressed { header, frame })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_thread_reaches_whoever_waits() {
+        for threads in [1, 2, 3] {
+            let how = How { level: 1, first_level: None, fold: false, dictionary: None, threads };
+            let taken = catch_unwind(|| {
+                let mut press = Press::new(how);
+                // No object begins so, and whoever gets it panics.
+                press
+                    .give(Full { raw: vec![0xff; 9], ids: vec![Id::from_bytes([7; 32])] })
+                    .unwrap();
+                press.give(Full { raw: Vec::new(), ids: Vec::new() }).unwrap();
+                while let Some(pressed) = press.take(true) {
+                    pressed.unwrap();
+                }
+            });
+            taken.expect_err("it does not end as if all were well");
+        }
+    }
 }

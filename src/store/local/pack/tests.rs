@@ -7,7 +7,8 @@ use std::fs;
 
 use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, LABELS_MAX};
 use super::super::paged::PagedWriter;
-use super::block::{BLOCK_HEADER_BYTES, BlockHeader, Form};
+use super::block::{BLOCK_HEADER_BYTES, Block, BlockHeader, Form};
+use super::load::HASHED_SHARE;
 use super::topology::Depth;
 use super::writer::PACKED_BYTES_MAX;
 use super::*;

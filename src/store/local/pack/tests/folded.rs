@@ -44,3 +44,32 @@ fn folded_blocks_are_smaller_and_say_the_same() {
     assert_eq!((found.objects, found.whole), (400, Some(info.id)));
     assert!(salvaged.iter().zip(&chain).all(|(one, made)| *one == (made.id, made.content.clone())));
 }
+
+#[test]
+fn who_wants_one_object_gets_the_block_as_far_as_that_and_then_all_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain: Vec<Made> = Vec::new();
+    for number in 0..40u64 {
+        let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
+        chain.push(entry("message", number as i64, &parents, number, "hello"));
+    }
+    let options = PackOptions { block_bytes: 64 << 10, ..FOLDED };
+    let info = write(dir.path(), &chain, options);
+    let cache = BlockCache::default();
+    let pack = open(dir.path(), &info).unwrap();
+    assert_eq!(pack.blocks(), 1);
+    let key = BlockKey { pack: info.id, block: 0 };
+    let read = |made: &Made| {
+        let row = pack.find(&made.id).unwrap().unwrap();
+        assert_eq!(&pack.read(row, &cache).unwrap().content[..], made.content);
+    };
+    let begun = || pack.begun.lock().unwrap().as_ref().map_or(0, |(_, raw)| raw.len());
+    read(&chain[20]);
+    let whole = pack.block_place(0).unwrap().raw_bytes as usize;
+    assert!((1..whole).contains(&begun()), "{} of {whole}", begun());
+    read(&chain[3]);
+    assert!(cache.get(&key).is_none(), "a part of a block is not kept as one");
+    read(&chain[21]);
+    assert_eq!(cache.get(&key).map(|raw| raw.len()), Some(whole));
+    chain.iter().for_each(read);
+}
