@@ -284,8 +284,7 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let soon = durability == Durability::Full;
-        let target = self.inner.commit(plan, soon).inspect_err(|_| self.inner.decline_sync())?;
+        let target = self.inner.commit(plan).inspect_err(|_| self.inner.decline_sync())?;
         match durability {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
@@ -413,7 +412,7 @@ impl Inner {
             transaction::check_links(object, snapshot)?;
             Ok(Transaction::default())
         };
-        let target = self.commit(&mut plan, true)?;
+        let target = self.commit(&mut plan)?;
         self.wait_durable(target)
     }
 

@@ -5,6 +5,7 @@ mod packs;
 pub(crate) mod page;
 mod reader;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ use sapwood::store::{Durability, OperationRecord, Store, Transaction};
 use crate::sample;
 use page::Page;
 use reader::{Contents, first_8};
+
+/// The refs of a session that share a file.
+const STATE: [&str; 3] = ["meta", "tip", "events"];
 
 fn frozen() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/stores/v1/store")
@@ -134,16 +138,37 @@ fn check_small_files(root: &Path, contents: &Contents) {
 
 /// Every ref has its file, named as the page says, and there are no others.
 fn check_mirrors(root: &Path, contents: &Contents) {
+    let mut expected = BTreeMap::new();
     for (name, value) in &contents.refs {
         let path = root.join("refs").join(mirror(name));
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        assert_eq!(text, format!("{value}\n"));
+        let session = path.parent().unwrap().to_owned();
+        let line = STATE.iter().position(|rest| name == &format!("{}/{rest}", session_of(name)));
+        match line.filter(|_| session.join("state").exists()) {
+            Some(line) => {
+                let lines = expected.entry(session.join("state"));
+                let lines =
+                    lines.or_insert_with(|| STATE.map(|rest| format!("{rest:7}{:64}\n", "-")));
+                lines[line] = format!("{:7}{value:64}\n", STATE[line]);
+            }
+            None => {
+                drop(expected.insert(path, [format!("{value}\n"), String::new(), String::new()]))
+            }
+        }
+    }
+    for (path, lines) in &expected {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        assert_eq!(text, lines.concat());
     }
     let snapshot = "refs/packed-";
     let files = walkdir::WalkDir::new(root.join("refs")).into_iter();
     let files = files.map(Result::unwrap).filter(|file| file.file_type().is_file());
     let mirrors = files.filter(|file| !file.path().to_str().unwrap().contains(snapshot));
-    assert_eq!(mirrors.count(), contents.refs.len());
+    assert_eq!(mirrors.count(), expected.len());
+}
+
+/// Gives the begin of the names of a session's refs.
+fn session_of(name: &str) -> String {
+    name.split('/').take(2).collect::<Vec<_>>().join("/")
 }
 
 fn mirror(name: &str) -> String {
@@ -155,7 +180,7 @@ fn mirror(name: &str) -> String {
         };
     };
     let place = match rest.split_once('/') {
-        None if ["meta", "HEAD", "tip", "events"].contains(&rest) => rest.to_owned(),
+        None if rest == "HEAD" || STATE.contains(&rest) => rest.to_owned(),
         Some((class @ ("heads" | "memory" | "labels" | "records" | "attachments"), name)) => {
             format!("{class}/{}", encode(name))
         }

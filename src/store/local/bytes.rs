@@ -18,6 +18,19 @@ pub(super) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
     memchr::memchr(byte, bytes)
 }
 
+/// Finds the last place of a byte.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn find_last(byte: u8, bytes: &[u8]) -> Option<usize> {
+    use memchr::arch::x86_64::sse2::memchr::One;
+    One::new(byte).expect("SSE2 is part of x86-64").rfind(bytes)
+}
+
+/// Finds the last place of a byte.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn find_last(byte: u8, bytes: &[u8]) -> Option<usize> {
+    memchr::memrchr(byte, bytes)
+}
+
 /// Finds the first place of a text of two bytes or more.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn find_text(text: &[u8], bytes: &[u8]) -> Option<usize> {
@@ -43,8 +56,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_is_the_first(bytes in proptest::collection::vec(0u8..3, 0..80)) {
+        fn what_is_found_is_the_first_or_last(bytes in proptest::collection::vec(0u8..3, 0..80)) {
             prop_assert_eq!(find(1, &bytes), bytes.iter().position(|byte| *byte == 1));
+            prop_assert_eq!(find_last(1, &bytes), bytes.iter().rposition(|byte| *byte == 1));
             for text in [&[1, 2][..], &[1, 1], &[0, 2, 1, 0]] {
                 let expected = bytes.windows(text.len()).position(|window| window == text);
                 prop_assert_eq!(find_text(text, &bytes), expected);

@@ -12,7 +12,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
@@ -26,9 +25,6 @@ use crate::store::local::segment::Tail;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::{self, State};
 use crate::store::{RefMove, Snapshot, Transaction};
-
-/// To make this many mirror files takes about as long as a sync: a session has five.
-const MANY_MIRRORS: usize = 4;
 
 /// What a plan makes of a snapshot.
 pub(crate) type Plan<'a> = &'a mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>;
@@ -44,9 +40,7 @@ struct Settled {
 
 impl Inner {
     /// Commits a transaction and gives the place that must become durable for it.
-    ///
-    /// Where that shall be `soon` and many mirror files are to be made, the sync begins meanwhile.
-    pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>, soon: bool) -> Result<Position> {
+    pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
         self.check_writable()?;
         self.check_journal()?;
         loop {
@@ -54,14 +48,14 @@ impl Inner {
             if self.state().purge.is_some() {
                 self.settled()?;
             }
-            if let Some(position) = self.try_commit(plan, soon)? {
+            if let Some(position) = self.try_commit(plan)? {
                 return Ok(position);
             }
         }
     }
 
     /// Commits a transaction, unless a purge has to be finished first.
-    fn try_commit(self: &Arc<Inner>, plan: Plan<'_>, soon: bool) -> Result<Option<Position>> {
+    fn try_commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Option<Position>> {
         // What this handle knows may be behind what others committed: then it is planned again
         // under the lock, whatever came of it here. A disk that failed is not asked twice.
         let mut planned = None;
@@ -113,32 +107,15 @@ impl Inner {
             state = self.append(state, &group)?;
         }
         let end = state.open_segment().end();
-        let made = moves.iter().filter(|moved| moved.old.is_none()).count();
-        self.while_syncing(soon && made >= MANY_MIRRORS, end, || {
-            let mirrored = moves.iter().try_for_each(|moved| mirrors.follow(moved));
-            mirrors.keep_until(end);
-            if mirrored.is_ok() && mirrors.is_whole() {
-                let followed = guard.release(state.manifest.generation).unwrap_or(false);
-                self.followed.store(followed, Ordering::Relaxed);
-            }
-            // Where a mirror or the lock's record could not be written, the lock looks as if its
-            // holder had died: the transaction stands, and the next writer mends the mirrors.
-        });
-        Ok(Some(end))
-    }
-
-    /// Does some work while another thread syncs, if that is wanted. Who waits for the sync
-    /// afterwards learns how it went.
-    fn while_syncing(&self, is_wanted: bool, end: Position, work: impl FnOnce()) {
-        if !is_wanted || !self.options.background {
-            return work();
+        let mirrored = mirrors.follow(&moves);
+        mirrors.keep_until(end);
+        if mirrored.is_ok() && mirrors.is_whole() {
+            let followed = guard.release(state.manifest.generation).unwrap_or(false);
+            self.followed.store(followed, Ordering::Relaxed);
         }
-        thread::scope(|scope| {
-            let named = thread::Builder::new().name("sapwood-sync".to_owned());
-            // Where no thread can be had, the sync comes after the work.
-            let _ = named.spawn_scoped(scope, || drop(self.wait_durable(end)));
-            work();
-        });
+        // Where a mirror or the lock's record could not be written, the lock looks as if its holder
+        // had died: the transaction stands, and the next writer mends the mirrors.
+        Ok(Some(end))
     }
 
     /// Hashes what the journal holds, once per handle: who writes does not build on damage. What

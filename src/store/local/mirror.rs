@@ -5,15 +5,17 @@
 //! the price of a sync. So who looks at that moment may find a new file empty, or behind the line
 //! that counts the rest of a longer one; who died there left it to the next writer.
 //!
-//! Invariant: no two ref names share a file, also not where the file system folds case or
-//! normalises Unicode. So what is not a lower-case ASCII letter, a digit, or one of ` -_.+=@,` is
-//! written as `%` and two hex digits; what follows `heads/` or another of the named classes is one
-//! file name, its slashes encoded too; names too long for a file end in `~` and a hash; and refs
-//! that the layout does not know stand under `other/`.
+//! Invariant: no two ref names share a file (but for the three in `lines`, which have a line each),
+//! also not where the file system folds case or normalises Unicode. So what is not a lower-case
+//! ASCII letter, a digit, or one of ` -_.+=@,` is written as `%` and two hex digits; what follows
+//! `heads/` or another of the named classes is one file name, its slashes encoded too; names too
+//! long for a file end in `~` and a hash; and refs that the layout does not know stand under
+//! `other/`.
 
+mod lines;
 mod list;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,10 +27,15 @@ use crate::store::local::durable::Position;
 use crate::store::local::layout::Layout;
 use crate::store::{NAMED_CLASSES, RefMove, RefName, RefValue};
 
+use lines::{META_LINE, line_of};
+pub(crate) use lines::{absent, text_of};
+
 /// How many mirror files are kept open.
 const OPEN_MAX: usize = 128;
 /// The longest encoded part of a name before it is cut and hashed.
 const PART_BYTES_MAX: usize = 180;
+/// How long a mirror file is at the most.
+const BYTES_MAX: u64 = 4096;
 
 /// The mirror files of one store.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ pub(crate) struct Mirrors {
     disk: Arc<dyn Disk>,
     layout: Layout,
     open: HashMap<RefName, (Box<dyn DiskFile>, u64)>,
+    /// The open files of lines, by session; all of them whole.
+    lines: HashMap<String, Box<dyn DiskFile>>,
     /// The directory that was made last, or was there.
     made: Option<PathBuf>,
     /// Whether no mirror is known to be behind its ref.
@@ -46,8 +55,9 @@ pub(crate) struct Mirrors {
 
 impl Mirrors {
     pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout) -> Mirrors {
+        let (open, lines) = Default::default();
         let kept_until = Position::default();
-        Mirrors { disk, layout, open: HashMap::new(), made: None, whole: true, kept_until }
+        Mirrors { disk, layout, open, lines, made: None, whole: true, kept_until }
     }
 
     /// Says whether no mirror is known to be behind its ref.
@@ -74,32 +84,77 @@ impl Mirrors {
     /// journal may have replaced or removed them.
     pub(crate) fn keep_if(&mut self, unchanged: bool) {
         if !unchanged {
-            self.open.clear();
+            self.close_all();
         }
     }
 
-    /// Writes the new value of a ref into its file, or removes the file.
-    pub(crate) fn follow(&mut self, moved: &RefMove) -> Result<()> {
-        match &moved.new {
-            Some(value) if moved.old.is_none() => self.put(&moved.name, value, true),
-            value => self.write(&moved.name, value.as_ref()),
+    fn close_all(&mut self) {
+        self.open.clear();
+        self.lines.clear();
+    }
+
+    fn make_room(&mut self) {
+        if self.open.len() + self.lines.len() >= OPEN_MAX {
+            self.close_all();
         }
+    }
+
+    /// Writes the new values of refs into their files, or removes the files.
+    pub(crate) fn follow(&mut self, moves: &[RefMove]) -> Result<()> {
+        let on_lines = moves.iter().filter_map(|moved| Some((line_of(&moved.name)?, moved)));
+        let on_lines: Vec<_> = on_lines.collect();
+        for of_session in on_lines.chunk_by(|((one, _), _), ((other, _), _)| one == other) {
+            let ((session, _), _) = of_session[0];
+            let changes = of_session.iter().map(|((_, line), moved)| (*line, moved.new.as_ref()));
+            let changes: Vec<_> = changes.collect();
+            let is_new = of_session
+                .iter()
+                .any(|((_, line), moved)| *line == META_LINE && moved.old.is_none());
+            self.put_lines(session, &changes, is_new)?;
+        }
+        moves.iter().filter(|moved| line_of(&moved.name).is_none()).try_for_each(|moved| {
+            match &moved.new {
+                Some(value) => self.put(&moved.name, value, moved.old.is_none()),
+                None => self.remove(&moved.name),
+            }
+        })
     }
 
     /// Writes a ref's value into its file, or removes the file.
     pub(crate) fn write(&mut self, name: &RefName, value: Option<&RefValue>) -> Result<()> {
+        if let Some((session, line)) = line_of(name) {
+            return self.write_line(session, line, value);
+        }
         match value {
             Some(value) => self.put(name, value, false),
             None => self.remove(name),
         }
     }
 
+    /// Writes the mirrors again that differ from the refs, which are all that there are.
+    pub(crate) fn mend(&mut self, refs: &BTreeMap<RefName, RefValue>) -> Result<()> {
+        for (name, value) in refs {
+            if !self.shows(name, value)? {
+                self.write(name, Some(value))?;
+            }
+        }
+        self.clear_absent(refs)
+    }
+
+    /// Clears the lines of refs that are not there.
+    pub(crate) fn clear_absent(&mut self, refs: &BTreeMap<RefName, RefValue>) -> Result<()> {
+        for name in absent(refs) {
+            if self.read(&name)?.is_some() {
+                self.write(&name, None)?;
+            }
+        }
+        Ok(())
+    }
+
     fn put(&mut self, name: &RefName, value: &RefValue, is_new: bool) -> Result<()> {
         let text = format!("{value}\n");
         if !self.open.contains_key(name) {
-            if self.open.len() >= OPEN_MAX {
-                self.open.clear();
-            }
+            self.make_room();
             let path = self.path(name);
             match self.open_file(&path, is_new) {
                 Ok(found) => self.open.insert(name.clone(), found),
@@ -155,75 +210,90 @@ impl Mirrors {
         }
     }
 
-    /// Reads a mirror file, as a person would.
+    /// Reads what a mirror says, as a person would.
     pub(crate) fn read(&self, name: &RefName) -> Result<Option<String>> {
-        let path = self.path(name);
-        match disk::read_file(&*self.disk, &path, 4096) {
-            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
+        let bytes = self.read_file(&self.path(name))?;
+        Ok(match line_of(name) {
+            Some((_, line)) => bytes.and_then(|bytes| lines::parse(&bytes)[line].take()),
+            None => bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()),
+        })
+    }
+
+    fn read_file(&self, path: &Path) -> Result<Option<Vec<u8>>> {
+        match disk::read_file(&*self.disk, path, BYTES_MAX) {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", path)(error)),
         }
     }
 
+    /// Says whether a mirror says what its ref is.
+    pub(crate) fn shows(&self, name: &RefName, value: &RefValue) -> Result<bool> {
+        Ok(self.read(name)? == Some(text_of(name, value)))
+    }
+
     fn replace(&mut self, name: &RefName, text: &str) -> Result<()> {
         self.open.remove(name);
         let path = self.path(name);
-        let io = |action| Error::io(action, &path);
-        let dir = path.parent().expect("a mirror file stands in a directory");
-        self.disk.create_dir(dir).map_err(Error::io("create", dir))?;
-        let aside = disk::aside(&*self.disk, &path).map_err(io("name"))?;
-        let file = self.disk.open(&aside, OpenMode::CreateNew).map_err(io("create"))?;
-        let written = file
-            .write_all_at(text.as_bytes(), 0)
-            .and_then(|()| self.disk.rename(&aside, &path))
-            .map_err(io("write"));
-        match written {
-            Ok(()) => {
-                self.open.insert(name.clone(), (file, text.len() as u64));
-                Ok(())
-            }
-            Err(error) => {
-                // Best effort: the error that counts is the one above.
-                let _ = self.disk.remove(&aside);
-                Err(error)
-            }
+        let file = self.make_anew(&path, text.as_bytes()).map_err(Error::io("write", &path))?;
+        self.open.insert(name.clone(), (file, text.len() as u64));
+        Ok(())
+    }
+
+    /// Makes a file that takes the place of one that cannot be written to.
+    fn make_anew(&self, path: &Path, bytes: &[u8]) -> io::Result<Box<dyn DiskFile>> {
+        self.disk.create_dir(path.parent().expect("a mirror file stands in a directory"))?;
+        let aside = disk::aside(&*self.disk, path)?;
+        let file = self.disk.open(&aside, OpenMode::CreateNew)?;
+        let written = file.write_all_at(bytes, 0).and_then(|()| self.disk.rename(&aside, path));
+        if written.is_err() {
+            // Best effort: the error that counts is the one before.
+            let _ = self.disk.remove(&aside);
         }
+        written.map(|()| file)
     }
 
     fn remove(&mut self, name: &RefName) -> Result<()> {
         self.open.remove(name);
         let path = self.path(name);
-        match self.disk.remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io("remove", path)(error))
-            }
+        self.remove_file(&path).map_err(Error::io("remove", path))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        match self.disk.remove(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
     /// Gives the file of a ref.
     pub(crate) fn path(&self, name: &RefName) -> PathBuf {
-        let mut path = self.layout.refs_dir();
-        let rest = match name.session() {
-            Some((session, rest)) => {
-                path.push("sessions");
-                path.push(encode(session));
-                rest
-            }
-            None => name.as_str(),
+        let Some((session, rest)) = name.session() else {
+            return match name.as_str() {
+                "HEAD" => self.layout.refs_dir().join("HEAD"),
+                other => self.layout.refs_dir().join("other").join(encode(other)),
+            };
         };
-        match (name.session().is_some(), rest.split_once('/')) {
-            (true, Some((class, name))) if NAMED_CLASSES.contains(&class) => {
+        let mut path = self.session_dir(session);
+        match rest.split_once('/') {
+            Some((class, name)) if NAMED_CLASSES.contains(&class) => {
                 path.push(class);
                 path.push(encode(name));
             }
-            (true, None) if matches!(rest, "meta" | "HEAD" | "tip" | "events") => path.push(rest),
-            (false, None) if rest == "HEAD" => path.push(rest),
+            None if rest == "HEAD" => path.push(rest),
+            None if line_of(name).is_some() => path.push(lines::FILE),
             _ => {
                 path.push("other");
                 path.push(encode(rest));
             }
         }
+        path
+    }
+
+    fn session_dir(&self, session: &str) -> PathBuf {
+        let mut path = self.layout.refs_dir();
+        path.push("sessions");
+        path.push(encode(session));
         path
     }
 }
@@ -294,7 +364,7 @@ mod tests {
         let mut old = None;
         for next in [value(1), value(2), RefValue::Symbolic(RefName::head()), value(3)] {
             let new = Some(next.clone());
-            mirrors.follow(&RefMove { name: name.clone(), old, new: new.clone() }).unwrap();
+            mirrors.follow(&[RefMove { name: name.clone(), old, new: new.clone() }]).unwrap();
             old = new;
             let path = dir.path().join("refs/sessions/s/heads/main");
             let text = disk::read_file(&OsDisk, &path, 100).unwrap();
@@ -306,7 +376,7 @@ mod tests {
         mirrors.write(&name, Some(&value(4))).unwrap();
         mirrors.keep_if(false);
         let new = Some(RefValue::Symbolic(RefName::head()));
-        mirrors.follow(&RefMove { name: name.clone(), old: None, new: new.clone() }).unwrap();
+        mirrors.follow(&[RefMove { name: name.clone(), old: None, new: new.clone() }]).unwrap();
         assert_eq!(mirrors.read(&name).unwrap(), new.map(|value| value.to_string()));
     }
 }

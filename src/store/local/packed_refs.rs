@@ -92,7 +92,7 @@ impl PackedRefs {
         let mut lines = self.file.bytes(begin, (self.file.len() - begin) as usize)?;
         let mut sessions = Vec::new();
         while let Some(end) = bytes::find_text(META_ENDS, lines) {
-            let start = lines[..end].iter().rposition(|byte| *byte == b'\n');
+            let start = bytes::find_last(b'\n', &lines[..end]);
             let name = std::str::from_utf8(&lines[start.map_or(0, |newline| newline + 1)..end]);
             let name = name.map_err(|_| self.damaged(self.file.len() - lines.len() as u64))?;
             match name.strip_prefix(SESSIONS) {
@@ -110,10 +110,10 @@ impl PackedRefs {
         let (mut low, mut high) = (0, self.file.len());
         while low < high {
             let begin = self.line_begin(low + (high - low) / 2)?;
-            let (found, value) = self.line(begin)?.ok_or_else(|| self.damaged(begin))?;
-            let next = begin + (found.len() + value.len() + 2) as u64;
-            match found.cmp(name) {
-                Ordering::Less => low = next,
+            let line = self.line_bytes(begin)?;
+            let tab = bytes::find(b'\t', line).ok_or_else(|| self.damaged(begin))?;
+            match line[..tab].cmp(name.as_bytes()) {
+                Ordering::Less => low = begin + line.len() as u64 + 1,
                 _ => high = begin,
             }
         }
@@ -124,7 +124,7 @@ impl PackedRefs {
     fn line_begin(&self, at: u64) -> Result<u64> {
         let from = at.saturating_sub(LINE_BYTES_MAX);
         let before = self.file.bytes(from, (at - from) as usize)?;
-        match before.iter().rposition(|byte| *byte == b'\n') {
+        match bytes::find_last(b'\n', before) {
             Some(newline) => Ok(from + newline as u64 + 1),
             None if from == 0 => Ok(0),
             None => Err(self.damaged(at)),
@@ -137,13 +137,15 @@ impl PackedRefs {
         if rest == 0 {
             return Ok(None);
         }
+        let line = std::str::from_utf8(self.line_bytes(at)?).ok();
+        line.and_then(|line| line.split_once('\t')).map(Some).ok_or_else(|| self.damaged(at))
+    }
+
+    /// Gives the line that begins at a byte, without its newline.
+    fn line_bytes(&self, at: u64) -> Result<&[u8]> {
+        let rest = self.file.len() - at;
         let bytes = self.file.bytes(at, rest.min(LINE_BYTES_MAX) as usize)?;
-        let line = bytes::find(b'\n', bytes).map(|end| &bytes[..end]);
-        let halves = line.and_then(|line| {
-            let (name, value) = line.split_at(bytes::find(b'\t', line)?);
-            Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(&value[1..]).ok()?))
-        });
-        halves.map(Some).ok_or_else(|| self.damaged(at))
+        bytes::find(b'\n', bytes).map(|end| &bytes[..end]).ok_or_else(|| self.damaged(at))
     }
 
     fn value(&self, at: u64, text: &str) -> Result<RefValue> {

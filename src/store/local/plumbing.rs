@@ -219,11 +219,7 @@ impl Inner {
         let guard = lock.acquire(self.options.lock_timeout)?;
         let state = self.catch_up(&guard, mirrors)?;
         let refs = state.references(state.segments.len(), u64::MAX, "")?;
-        for (name, value) in &refs {
-            if mirrors.read(name)? != Some(value.to_string()) {
-                mirrors.write(name, Some(value))?;
-            }
-        }
+        mirrors.mend(&refs)?;
         guard.release(state.manifest.generation)?;
         Ok(refs.len())
     }

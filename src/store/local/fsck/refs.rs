@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::store::local::inventory::Missing;
 use crate::store::local::layout;
 use crate::store::local::manifest::{FileRecord, Manifest};
-use crate::store::local::mirror::Mirrors;
+use crate::store::local::mirror::{self, Mirrors};
 use crate::store::local::oplog::OperationLog;
 use crate::store::local::packed_refs::PackedRefs;
 use crate::store::{RefMove, RefName, RefValue, SYMBOLIC_DEPTH_MAX};
@@ -174,32 +174,42 @@ impl Check<'_> {
         let mut expected: HashSet<PathBuf> = HashSet::new();
         let mut suspects = Vec::new();
         for (name, value) in &truth.refs {
-            let text = mirrors.read(name)?;
-            if text.as_deref() != Some(&*value.to_string()) {
-                suspects.push((name, value, text));
+            let (path, text) = mirrors.find(name)?;
+            if text.as_deref() != Some(&*mirror::text_of(name, value)) {
+                suspects.push((name.clone(), path.clone(), Some(value), text));
             }
-            expected.insert(mirrors.path(name));
+            expected.insert(path);
+        }
+        for name in mirror::absent(&truth.refs) {
+            let (path, text) = mirrors.find(&name)?;
+            suspects.extend(text.map(|text| (name, path, None, Some(text))));
         }
         journal.read_on();
         let mut later: HashMap<RefName, Vec<Option<String>>> = HashMap::new();
         journal.later_values(&mut |name, values| {
             let texts = values.iter();
-            let texts = texts.map(|(_, value)| value.as_ref().map(ToString::to_string));
+            let texts =
+                texts.map(|(_, value)| value.as_ref().map(|value| mirror::text_of(name, value)));
             later.insert(name.clone(), texts.collect());
             expected.insert(mirrors.path(name));
         });
         let mut findings = Vec::new();
-        for (name, value, text) in suspects {
-            if later.get(name).is_some_and(|texts| texts.contains(&text)) {
+        for (name, path, value, text) in suspects {
+            if later.get(&name).is_some_and(|texts| texts.contains(&text)) {
                 continue;
             }
-            let path = mirrors.path(name);
-            findings.push(match text {
-                Some(text) => {
+            findings.push(match (text, value) {
+                (Some(text), Some(value)) => {
                     let why = format!("it says '{}', the ref is {value}", text.escape_debug());
                     odd_mirror("mirror-stale", path, why)
                 }
-                None => odd_mirror("mirror-missing", path, format!("ref '{name}' has no file")),
+                (Some(_), None) => {
+                    let why = format!("it has a line for '{name}', which is no ref");
+                    odd_mirror("mirror-stale", path, why)
+                }
+                (None, _) => {
+                    odd_mirror("mirror-missing", path, format!("ref '{name}' has no file"))
+                }
             });
         }
         strays.retain(|path| !expected.contains(path) && !self.is_left_over(path));

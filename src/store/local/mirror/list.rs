@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use super::Mirrors;
+use super::{BYTES_MAX, Mirrors, lines};
 use crate::disk;
 use crate::store::local::layout::is_aside;
 use crate::store::local::packed_refs::parse_value;
 use crate::store::{NAMED_CLASSES, RefName, RefValue};
 
-/// How long a mirror file is at the most.
-const BYTES_MAX: u64 = 4096;
 /// How deep directories of mirror files are looked into.
 const DEPTH_MAX: usize = 4;
 
@@ -33,7 +31,7 @@ impl Mirrors {
             if entry.is_dir && parts.len() < DEPTH_MAX {
                 self.list_below(&path, parts, found);
             } else if !parts.last().is_some_and(|name| is_aside(name))
-                && let Some(name) = name_of(parts).filter(|name| self.path(name) == path)
+                && let Some(name) = name_of(parts).filter(|name| self.is_at(name, &path))
                 && let Ok(bytes) = disk::read_file(&*self.disk, &path, BYTES_MAX)
                 && let Some(text) = std::str::from_utf8(&bytes).ok()
                 // A power cut may leave the begin of a line, or the rest of another behind it.
@@ -44,6 +42,19 @@ impl Mirrors {
             }
             parts.pop();
         }
+        if let [sessions, session] = &parts[..]
+            && sessions == "sessions"
+            && let Some(session) = decode(session)
+            && let Ok(bytes) = disk::read_file(&*self.disk, &dir.join(lines::FILE), BYTES_MAX)
+        {
+            // Behind the files that these refs had to themselves before: it is newer.
+            found.extend(lines::refs(&session, &bytes));
+        }
+    }
+
+    /// Says whether a ref has this file, or had it to itself before.
+    fn is_at(&self, name: &RefName, path: &Path) -> bool {
+        self.path(name) == path || lines::line_of(name).is_some()
     }
 }
 
@@ -105,13 +116,17 @@ mod tests {
             "sessions/s/tip",
             "sessions/s/what/else",
         ];
-        let value = RefValue::Symbolic(RefName::head());
+        let id = RefValue::Id(crate::id::Id::from_bytes([7; 32]));
+        let value = |name: &str| match name.ends_with("HEAD") {
+            true => RefValue::Symbolic(RefName::head()),
+            false => id.clone(),
+        };
         for name in names {
-            mirrors.write(&RefName::new(name).unwrap(), Some(&value)).unwrap();
+            mirrors.write(&RefName::new(name).unwrap(), Some(&value(name))).unwrap();
         }
-        let mut found: Vec<String> =
-            mirrors.list().into_iter().map(|(name, _)| name.to_string()).collect();
-        found.sort_unstable();
-        assert_eq!(found, names);
+        let mut found = mirrors.list();
+        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let expected = names.map(|name| (RefName::new(name).unwrap(), value(name)));
+        assert_eq!(found, expected);
     }
 }

@@ -204,4 +204,44 @@ pub(super) const CASES: &[Case] = &[
         },
         expected: &[("mirror-stray", Warning)],
     },
+    Case {
+        name: "mirror with a line of no ref",
+        damage: |world| {
+            let path = state_with_a_tip(world);
+            let (tip, none) = (entry("hello", vec![], &[]).id, format!("{:64}", "-"));
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text.replacen(&none, &tip.to_string(), 1)).unwrap();
+        },
+        expected: &[("mirror-stale", Warning)],
+    },
+    Case {
+        name: "mirror without its line",
+        damage: |world| fs::write(state_with_a_tip(world), "").unwrap(),
+        expected: &[("mirror-missing", Warning)],
+    },
+    Case {
+        name: "mirror file of before there were lines",
+        damage: |world| {
+            let path = state_with_a_tip(world);
+            let tip = format!("{}\n", entry("hello", vec![], &[]).id);
+            fs::write(path.with_file_name("tip"), tip).unwrap();
+            fs::remove_file(path).unwrap();
+        },
+        expected: &[],
+    },
+    Case {
+        name: "mirror file of before, beside the line",
+        damage: |world| {
+            let path = state_with_a_tip(world);
+            fs::write(path.with_file_name("tip"), "?\n").unwrap();
+        },
+        expected: &[("mirror-stray", Warning)],
+    },
 ];
+
+/// Gives a session a `tip`, and the file that has a line for it.
+fn state_with_a_tip(world: &World) -> PathBuf {
+    let tip = RefValue::Id(entry("hello", vec![], &[]).id);
+    world.force(&[], &[("sessions/s/tip", tip)]);
+    world.layout.refs_dir().join("sessions/s/state")
+}

@@ -89,12 +89,13 @@ impl CarryOut<'_> {
         let refs = std::mem::take(&mut self.plan.refs.values);
         for (name, value) in &refs {
             let path = mirrors.path(name);
-            if mirrors.read(name).ok().flatten() != Some(value.to_string()) {
+            if !mirrors.shows(name, value).unwrap_or(false) {
                 self.clear_way(&layout.refs_dir(), &path)?;
                 mirrors.write(name, Some(value))?;
             }
             right.insert(path);
         }
+        mirrors.clear_absent(&refs)?;
         let mut found = Vec::new();
         self.files_below(&layout.refs_dir(), 0, &mut found);
         for path in found {
