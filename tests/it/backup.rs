@@ -283,3 +283,24 @@ fn what_a_killed_restore_left_goes_with_the_next_one() {
         ["hello"]
     );
 }
+
+#[test]
+fn of_two_restores_to_one_place_the_slower_is_refused_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, copy, to) =
+        (folder.path().join("home"), folder.path().join("copy"), folder.path().join("to"));
+    let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+    let (store, _) = LocalStore::init(Arc::clone(&disk), &home, support::options()).unwrap();
+    let store = Arc::new(store);
+    say(&store, "one");
+    back_up(&store, &copy).unwrap();
+    let mut is_first = true;
+    let slower = restore(&disk, &copy, &to, false, &mut |_, _| {
+        if std::mem::take(&mut is_first) {
+            restore(&disk, &copy, &to, false, &mut |_, _| {}).unwrap();
+        }
+    });
+    assert!(matches!(slower, Err(Error::Refused { .. })), "{slower:?}");
+    assert_eq!(transcript(&to).len(), 1);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+}

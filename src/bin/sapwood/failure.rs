@@ -243,6 +243,7 @@ fn names_hint(revision: &str, why: &str) -> &'static str {
         _ if revision.starts_with("refs/") || revision.starts_with("sessions/") => {
             "'sapwood for-each-ref' lists the refs there are"
         }
+        why if why.contains("the bundle has") => "'sapwood bundle list' lists what is in it",
         why if why.contains("said yet") => "'sapwood append' says something there",
         why if why.contains("session") => "'sapwood sessions' lists the sessions there are",
         _ => "'sapwood branch' and 'sapwood label' list the names, 'sapwood log' the entries",

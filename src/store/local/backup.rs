@@ -137,10 +137,7 @@ pub fn restore(
     }
     let taken = disk.len(to).is_ok();
     if taken && !replace {
-        return Err(Error::Refused {
-            why: format!("there is a store at {} already", to.display()),
-            hint: "name another place; --force moves it aside, and keeps it",
-        });
+        return Err(is_taken(to));
     }
     let options = Options { read_only: true, background: false, ..Options::default() };
     let source = LocalStore::open(Arc::clone(disk), from, options)?;
@@ -160,10 +157,24 @@ pub fn restore(
         disk.rename(to, &place).map_err(Error::io("rename", to))?;
         moved = Some(place);
     }
-    disk.rename(&aside, to).map_err(Error::io("rename", &aside))?;
+    if let Err(error) = disk.rename(&aside, to) {
+        let _ = disk::remove_tree(&**disk, &aside);
+        return Err(match disk.len(to) {
+            // Somebody else was quicker.
+            Ok(_) => is_taken(to),
+            Err(_) => Error::io("rename", &aside)(error),
+        });
+    }
     let parent = parent.unwrap_or(Path::new("."));
     disk.sync_dir(parent).map_err(Error::io("sync", parent))?;
     Ok((report, moved))
+}
+
+fn is_taken(path: &Path) -> Error {
+    Error::Refused {
+        why: format!("there is a store at {} already", path.display()),
+        hint: "name another place; --force moves it aside, and keeps it",
+    }
 }
 
 /// Makes a store of a backup under a name that nobody looks for.

@@ -19,6 +19,7 @@
 
 mod bits;
 mod clean;
+mod cut;
 mod due;
 mod expire;
 mod leftovers;
@@ -127,6 +128,8 @@ struct Collection<'a> {
     report: GcReport,
     /// How much garbage is in packs that became cruft as they were.
     garbage: HashMap<Id, u64>,
+    /// Since when there was too little time.
+    cut_since: Option<i64>,
 }
 
 impl LocalStore {
@@ -154,7 +157,8 @@ impl LocalStore {
 impl<'a> Collection<'a> {
     fn new(inner: &'a Arc<Inner>, options: &'a GcOptions<'a>) -> Collection<'a> {
         let report = GcReport::default();
-        Collection { inner, options, begun: Instant::now(), report, garbage: HashMap::new() }
+        let garbage = HashMap::new();
+        Collection { inner, options, begun: Instant::now(), report, garbage, cut_since: None }
     }
 
     /// Says how the journal is packed, of which all is packed once more.
@@ -197,6 +201,7 @@ impl<'a> Collection<'a> {
     }
 
     fn collect_all(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
+        self.cut_since = self.cut_since();
         let snapshot = self.snapshot()?;
         let total = self.report.objects_before;
         let tell =
@@ -219,6 +224,7 @@ impl<'a> Collection<'a> {
         if self.report.has_dropped() {
             self.inner.forget_cache()?;
         }
+        self.note_cut();
         self.tidy_up()?;
         match is_all_named && self.report.is_finished {
             true => self.note(),

@@ -147,3 +147,33 @@ fn what_is_shared_is_counted_once_whatever_fails_before() {
         assert!(told.contains("removed from this store for good"), "{told}");
     }
 }
+
+#[test]
+fn sessions_are_there_after_a_repair_of_a_store_without_refs() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    sandbox.ok(&["session", "rename", "-q", "s1", "a name"]);
+    sandbox.append("s2", "main", &["another"]);
+    sandbox.run(&["repack"]);
+    let ids = sandbox.append("s1", "main", &["two"]);
+    sandbox.ok(&["branch", "-q", "side", "-s", "s1"]);
+    fs::remove_dir_all(sandbox.join(".sapwood/refs")).unwrap();
+    let ran = sandbox.run(&["fsck", "--fix"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("moved: session s1, meta: was nothing"), "{}", ran.out);
+    assert!(ran.err.contains("'sapwood for-each-ref rescued/' lists them"), "{}", ran.err);
+    assert!(sandbox.ok(&["sessions"]).contains("a name"));
+    assert_eq!(sandbox.ok(&["rev-parse", "s1:HEAD"]), ids[0]);
+    assert!(sandbox.ok(&["log", "--oneline", "-s", "s1"]).contains("one"));
+    assert!(sandbox.ok(&["for-each-ref", "rescued/"]).contains(" entry"), "of s2");
+    sandbox.ok(&["-q", "fsck"]);
+}
+
+#[test]
+fn who_asks_a_bundle_for_a_session_is_told_how_to_list_them() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    sandbox.ok(&["-q", "bundle", "create", "all.bundle", "--all"]);
+    let told = sandbox.fails(1, &["bundle", "unbundle", "all.bundle", "s9"]);
+    assert!(told.contains("'sapwood bundle list'"), "{told}");
+}

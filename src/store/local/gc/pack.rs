@@ -52,20 +52,25 @@ impl Collection<'_> {
             (number >= marker.live).then(|| Bits::below(marked.pack.len()))
         };
         let mut kept: Kept = marker.packs.iter().enumerate().map(none_of).collect();
-        let small = self.small_loose(marker)?;
+        if self.has_old_cruft()? {
+            // What goes makes room for the packs.
+            self.settle(marker, &mut kept)?;
+            self.inner.sweep()?;
+        }
+        let mut small = self.small_loose(marker)?;
         let groups = self.groups(marker, !small.is_empty())?;
         for (place, group) in groups.iter().enumerate() {
             if self.is_out_of_time() {
                 break;
             }
-            let loose = if group.is_anew { &small[..] } else { &[] };
-            if !self.write_group(group, marker, loose, state)? {
+            let loose = if group.is_anew { std::mem::take(&mut small) } else { Vec::new() };
+            if !self.write_group(group, marker, &loose, state)? {
                 break;
             }
             for number in &group.numbers {
                 kept[*number] = Some(marker.packs[*number].reached.clone());
             }
-            for id in loose {
+            for id in &loose {
                 self.inner.loose.remove(id)?;
             }
             if place + 1 < groups.len() {
@@ -101,10 +106,14 @@ impl Collection<'_> {
             let objects = u64::from(marked.pack.len());
             let garbage = objects - marked.reached.count();
             let is_spoilt = garbage * GARBAGE_SHARE > objects;
-            match self.options.aggressive || is_spoilt || !is_tidy(&marked.pack)? {
+            let is_wanted = self.options.aggressive && !self.is_done(&marked.pack)?;
+            match is_wanted || is_spoilt || !is_tidy(&marked.pack)? {
                 true => anew.push(number),
                 false => tidy.push((marked.pack.info().pack_bytes, number, garbage)),
             }
+        }
+        if self.cut_since.is_some() {
+            return Ok(one_by_one(marker, &anew, &tidy, has_loose));
         }
         let reached = |number: usize| marker.packs[number].reached.count();
         let share = |number: usize| {
@@ -204,6 +213,28 @@ impl Collection<'_> {
         }
         Ok(cruft)
     }
+}
+
+/// Takes each pack by itself, the smallest first.
+fn one_by_one(
+    marker: &Marker<'_>,
+    anew: &[usize],
+    tidy: &[(u64, usize, u64)],
+    has_loose: bool,
+) -> Vec<Group> {
+    let anew = anew.iter().map(|number| (*number, true));
+    let copied = tidy.iter().filter(|(_, _, garbage)| *garbage > 0);
+    let mut each: Vec<(usize, bool)> =
+        anew.chain(copied.map(|(_, number, _)| (*number, false))).collect();
+    each.sort_by_key(|(number, _)| marker.packs[*number].pack.info().pack_bytes);
+    let mut groups: Vec<Group> = each
+        .into_iter()
+        .map(|(number, is_anew)| Group { numbers: vec![number], is_anew })
+        .collect();
+    if has_loose && !groups.iter().any(|group| group.is_anew) {
+        groups.push(Group { numbers: Vec::new(), is_anew: true });
+    }
+    groups
 }
 
 /// Says whether a pack has long blocks.

@@ -109,6 +109,15 @@ impl Collection<'_> {
         Ok(())
     }
 
+    /// Says whether there is cruft that is old enough to be dropped.
+    pub(super) fn has_old_cruft(&self) -> Result<bool> {
+        let prune_ms = self.options.prune_ms;
+        let packs = &self.inner.refresh()?.manifest.cruft;
+        let mut loose = self.inner.loose.list_aside()?.into_iter();
+        Ok(packs.iter().any(|record| record.since_ms <= prune_ms)
+            || loose.any(|aside| aside.since_ms <= prune_ms))
+    }
+
     /// Drops the cruft that is old enough. What was reached of it has been brought back.
     fn drop_old(&mut self, marker: &Marker<'_>) -> Result<()> {
         let prune_ms = self.options.prune_ms;

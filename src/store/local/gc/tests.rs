@@ -368,3 +368,65 @@ fn what_was_left_clean_is_not_looked_at_until_something_changes() {
     let run = Collection::new(&world.gc.inner, &aggressive).run_watched(&mut |_| steps += 1);
     assert!(run.is_ok() && steps > 0);
 }
+
+#[test]
+fn old_cruft_goes_before_packs_are_written_to_make_room_for_them() {
+    let world = World::new();
+    world.gc.gc(&World::options(NOW_MS - DAY_MS)).unwrap();
+    let more = entry("more", &[world.main()], &[]);
+    commit(&world.writer, std::slice::from_ref(&more), "main", Some(more.id)).unwrap();
+    let options = GcOptions { prune_ms: NOW_MS + DAY_MS, ..GcOptions::at(NOW_MS + 2 * DAY_MS) };
+    let mut cruft = Vec::new();
+    let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |step| {
+        if step == Step::PacksWritten {
+            cruft = world.gc.inner.state().manifest.cruft.clone();
+        }
+    });
+    assert_eq!((run.unwrap().dropped, cruft), (4, Vec::new()));
+    assert_eq!(world.check("dropped first"), 41);
+}
+
+/// Makes a world with three packs more, none of them tidy.
+fn with_packs() -> World {
+    let world = World::new();
+    for number in 0..3 {
+        let more = entry(&format!("more {number}"), &[world.main()], &[]);
+        commit(&world.writer, std::slice::from_ref(&more), "main", Some(more.id)).unwrap();
+        world.gc.seal().unwrap();
+    }
+    world
+}
+
+#[test]
+fn a_run_that_has_too_little_time_lets_the_next_one_take_smaller_steps() {
+    let world = with_packs();
+    let packs = || {
+        let manifest = world.gc.inner.refresh().unwrap().manifest.clone();
+        manifest.packs.iter().map(|info| info.id).collect::<std::collections::BTreeSet<Id>>()
+    };
+    let note = world.gc.cache_file("gc-cut");
+    let hour = Some(Duration::from_secs(3600));
+    let short = GcOptions { max_time: Some(Duration::from_millis(200)), ..World::options(NOW_MS) };
+    let run = Collection::new(&world.gc.inner, &short).run_watched(&mut |step| {
+        if step == Step::Marked {
+            std::thread::sleep(Duration::from_millis(250));
+        }
+    });
+    assert!(!run.unwrap().is_finished);
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), format!("{NOW_MS}\n"));
+    let before = packs();
+    let aggressive = GcOptions { max_time: hour, aggressive: true, ..World::options(NOW_MS) };
+    let report = world.gc.gc(&aggressive).unwrap();
+    assert!(report.is_finished && !note.exists());
+    let after = packs();
+    assert_eq!((after.len(), after.intersection(&before).count()), (before.len(), 0), "each anew");
+    // What was written since then is done.
+    std::fs::write(&note, "0\n").unwrap();
+    assert!(world.gc.gc(&aggressive).unwrap().is_finished && !note.exists());
+    assert_eq!(packs(), after);
+    // With all the time in the world it is one step.
+    std::fs::write(&note, "0\n").unwrap();
+    world.gc.gc(&GcOptions { max_time: None, ..aggressive }).unwrap();
+    assert_eq!((packs().len(), note.exists()), (1, false));
+    assert_eq!(world.check("one by one"), 43);
+}

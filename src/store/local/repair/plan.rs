@@ -154,6 +154,7 @@ impl Plan {
             findings,
             actions: self.actions.clone(),
             refs: refs.collect(),
+            rescued: self.refs.rescued,
             lost: survey.all_lost(),
             objects: survey.inventory.objects(),
             hanging: survey.inventory.hanging(),
@@ -244,6 +245,7 @@ fn rescue(survey: &Survey<'_>, refs: &mut Refs, time: i64) -> Result<()> {
         if !survey.cruft.contains(&id) {
             let name = RefName::new(format!("rescued/{name}/{}", id.short(RESCUED_DIGITS)))?;
             refs.values.insert(name, RefValue::Id(id));
+            refs.rescued += 1;
         }
     }
     Ok(())

@@ -29,8 +29,23 @@ pub(super) struct Refs {
     pub(super) values: BTreeMap<RefName, RefValue>,
     /// Those that can't stay where they were.
     pub(super) moved: Vec<MovedRef>,
+    /// How many were made for what nothing leads to any more.
+    pub(super) rescued: usize,
     /// Metadata of sessions that was lost, made anew.
     pub(super) made: Vec<NewObject>,
+}
+
+impl Refs {
+    /// Sets a ref that has no value.
+    fn come_to(&mut self, name: RefName, value: RefValue) {
+        self.values.insert(name.clone(), value.clone());
+        match self.moved.iter_mut().find(|item| item.name == name) {
+            Some(item) => item.new = Some(value),
+            None => {
+                self.moved.push(MovedRef { name, old: None, new: Some(value), passed: Vec::new() });
+            }
+        }
+    }
 }
 
 /// What is said of refs by what nothing vouches for.
@@ -90,6 +105,7 @@ impl Survey<'_> {
             refs.moved.push(MovedRef { name: name.clone(), old: Some(newest), new, passed });
         }
         self.settle_sessions(&mut refs, time)?;
+        self.complete_sessions(&mut refs, time)?;
         drop_circles(&mut refs);
         Ok(refs)
     }
@@ -307,15 +323,56 @@ impl Survey<'_> {
         sessions.into_iter().try_for_each(|session| self.settle_tip(refs, session))
     }
 
-    /// Makes metadata for a session that has lost it: without, the session would be gone.
+    /// Finds metadata for a session that has none, or makes some: without, the session would be
+    /// gone.
     fn make_metadata(&self, refs: &mut Refs, session: &str, time: i64) -> Result<()> {
         let name = RefName::of_session(session, "meta")?;
         if refs.values.contains_key(&name) {
             return Ok(());
         }
-        let object = Session::new(session, time).encode()?;
-        refs.values.insert(name, RefValue::Id(object.id()));
-        refs.made.push(object);
+        let logged = self.logged(&BTreeSet::from([name.clone()])).remove(&name).unwrap_or_default();
+        let any = self.metadata.get(session).map(|id| Some(RefValue::Id(*id)));
+        let values: Values = any.into_iter().chain(logged).collect();
+        let value = match self.newest_whole(&name, &values, &[]) {
+            Some((known, _)) => known,
+            None => {
+                let object = Session::new(session, time).encode()?;
+                refs.made.push(object.clone());
+                RefValue::Id(object.id())
+            }
+        };
+        refs.come_to(name, value);
+        Ok(())
+    }
+
+    /// Gives sessions whose metadata is there what they can't do without, where nobody knows which
+    /// refs there were.
+    fn complete_sessions(&self, refs: &mut Refs, time: i64) -> Result<()> {
+        if self.knows_all_moves() {
+            return Ok(());
+        }
+        let mut branches: BTreeMap<String, Option<RefName>> = BTreeMap::new();
+        for name in refs.values.keys() {
+            let Some((session, rest)) = name.session() else {
+                continue;
+            };
+            if !self.metadata.contains_key(session) {
+                continue;
+            }
+            let branch = branches.entry(session.to_owned()).or_default();
+            if rest == "heads/main" || branch.is_none() && rest.starts_with("heads/") {
+                *branch = Some(name.clone());
+            }
+        }
+        for (session, branch) in branches {
+            self.make_metadata(refs, &session, time)?;
+            let head = RefName::of_session(&session, "HEAD")?;
+            if let Some(branch) = branch
+                && !refs.values.contains_key(&head)
+            {
+                refs.come_to(head, RefValue::Symbolic(branch));
+            }
+        }
         Ok(())
     }
 

@@ -15,6 +15,8 @@ pub struct RepairReport {
     pub actions: Vec<Action>,
     /// The refs that could not stay where they were.
     pub refs: Vec<RefRepair>,
+    /// How many refs were made for what nothing leads to any more.
+    pub rescued: usize,
     /// The objects that something speaks of, and that are lost.
     pub lost: Vec<LostObject>,
     /// How many objects there are.
@@ -35,6 +37,7 @@ impl RepairReport {
         self.findings.extend(round.findings);
         self.actions.extend(round.actions);
         self.refs.extend(round.refs);
+        self.rescued += round.rescued;
         self.lost.extend(round.lost.into_iter().filter(|lost| !lost.is_held));
         self.lost.sort_unstable_by_key(|lost| lost.id);
         self.lost.dedup_by_key(|lost| lost.id);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::object::{self, Event, NewObject};
+use crate::object::{self, Event, NewObject, Session};
 use crate::store::local::durable::{DurableMark, Position};
 use crate::store::local::fsck::Progress;
 use crate::store::local::inventory::Inventory;
@@ -57,6 +57,8 @@ pub(super) struct Survey<'a> {
     pub(super) in_cruft: bool,
     /// The entry that the run after each event hangs on.
     pub(super) hangs_on: HashMap<Id, Option<Id>>,
+    /// Metadata of each session, cruft left out.
+    pub(super) metadata: HashMap<String, Id>,
     /// What is known of objects that are lost.
     pub(super) outlines: HashMap<Id, KnownOutline>,
     progress: Option<Progress<'a>>,
@@ -124,6 +126,7 @@ impl<'a> Survey<'a> {
             cruft: HashSet::new(),
             in_cruft: false,
             hangs_on: HashMap::new(),
+            metadata: HashMap::new(),
             outlines: HashMap::new(),
             progress,
             done: 0,
@@ -343,6 +346,12 @@ impl<'a> Survey<'a> {
             && let Ok(event) = Event::decode(content)
         {
             self.hangs_on.insert(*id, event.links.first().copied());
+        }
+        if kind == Kind::Session
+            && !self.in_cruft
+            && let Ok(session) = Session::decode(content)
+        {
+            self.metadata.entry(session.sid).or_insert(*id);
         }
         self.hold(id, kind, &object.links, outline.parents.first());
         true

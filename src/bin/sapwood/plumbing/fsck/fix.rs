@@ -172,6 +172,7 @@ fn print_end(context: &mut Context, report: &RepairReport, is_dry: bool) -> Resu
             ("lost", output::count(report.lost.len())),
             ("hanging", output::count(report.hanging)),
             ("refs", output::count(report.refs.len())),
+            ("rescued", output::count(report.rescued)),
             ("aside", output::text(aside)),
             ("remaining", output::count(report.remaining.len())),
         ]);
@@ -194,6 +195,13 @@ fn print_end(context: &mut Context, report: &RepairReport, is_dry: bool) -> Resu
         ),
     };
     context.output.note(note);
+    if report.rescued > 0 {
+        let count = counted(report.rescued, "object");
+        let got = if is_dry { "would get" } else { "got" };
+        context.output.note(format_args!(
+            "{count} that nothing leads to {got} refs: 'sapwood for-each-ref rescued/' lists them"
+        ));
+    }
     if let Some(aside) = aside {
         context.output.note(format_args!("Damaged files are in {aside}"));
     }
