@@ -116,16 +116,27 @@ fn fault(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Says quickly of most names that nothing is wrong: their parts are letters, digits, `-` and `_`.
+/// The bytes of plain parts of names: letters, digits, `-` and `_`.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0;
+    while byte < plain.len() {
+        plain[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'-' | b'_');
+        byte += 1;
+    }
+    plain
+};
+
+/// Says quickly of most names that nothing is wrong: their parts are plain, and not empty.
 fn is_plain(name: &str) -> bool {
-    let mut before = b'/';
+    let mut part_before = false;
     let plain = name.bytes().all(|byte| {
-        let part = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        let begins = byte == b'/' && before != b'/';
-        before = byte;
-        part || begins
+        let is_part = PLAIN[usize::from(byte)];
+        let fits = is_part || (byte == b'/' && part_before);
+        part_before = is_part;
+        fits
     });
-    plain && before != b'/'
+    plain && part_before
 }
 
 /// Says whether a name holds a control character.

@@ -267,7 +267,7 @@ impl Segment {
         let mut table = self.table_mut();
         let limit = self.bytes.min(until);
         let mut window = self.recent();
-        window.restart();
+        window.restart(durable);
         let tail = self.add_groups(&mut table, &mut window, durable, limit);
         window.keep_until(table.end);
         tail
@@ -409,10 +409,7 @@ impl Table {
             if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
                 self.reshaped = self.end;
             }
-            let versions = match self.refs.get_mut(&ref_move.name) {
-                Some(versions) => versions,
-                None => self.refs.entry(ref_move.name.clone()).or_default(),
-            };
+            let versions = self.refs.entry(ref_move.name.clone()).or_default();
             versions.push((self.end, ref_move.new.clone()));
         }
         if let Some(operation) = head.operation {

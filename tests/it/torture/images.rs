@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use sapwood::error::Result;
+use sapwood::store::{OperationRecord, RefName, RefValue};
 
 use super::sight::{Sight, fsck_is_clean, go_on};
 use super::workload::{Workload, workloads};
@@ -60,11 +61,27 @@ impl Recording {
         done.checked_sub(1).map_or(0, |last| self.acknowledged[last])
     }
 
+    /// Says whether somebody may see this. The store and its backup are judged apart: who goes on
+    /// after a crash vouches for the store, not for a backup that was cut off.
     fn allows(&self, moment: usize, seen: &Option<Sight>) -> bool {
-        let floor = self.floor(moment);
+        let since = &self.sights[self.floor(moment)..=moment];
         let early = self.acknowledged.first().is_none_or(|first| moment < *first);
-        self.sights[floor..=moment].contains(seen) || (early && self.prior.contains(seen))
+        let prior = || self.prior.iter();
+        let mut stores = since.iter().chain(prior().filter(|_| early));
+        let mut backups = since.iter().chain(prior());
+        stores.any(|sight| store_of(sight) == store_of(seen))
+            && backups.any(|sight| backup_of(sight) == backup_of(seen))
     }
+}
+
+type Store<'s> = (&'s [(RefName, RefValue)], &'s [OperationRecord]);
+
+fn store_of(sight: &Option<Sight>) -> Option<Store<'_>> {
+    sight.as_ref().map(|sight| (sight.refs.as_slice(), sight.operations.as_slice()))
+}
+
+fn backup_of(sight: &Option<Sight>) -> Option<&Sight> {
+    sight.as_ref()?.backup.as_deref()
 }
 
 fn record(workload: &Workload) -> Recording {

@@ -265,7 +265,8 @@ fn file_of(messages: usize) -> String {
     text
 }
 
-/// All workloads; the number makes them a little different each time.
+/// All workloads, or those that `SAPWOOD_WORKLOADS` names with commas between; the number makes them
+/// a little different each time.
 pub(crate) fn workloads(number: usize) -> Vec<Workload> {
     let at = |place: usize| number * 7 + place;
     let appends = (0..9).map(|place| match (number + place) % 5 {
@@ -334,7 +335,13 @@ pub(crate) fn workloads(number: usize) -> Vec<Workload> {
                 .collect(),
         ),
     ];
-    list.into_iter().map(|(name, steps)| Workload { name, steps }).collect()
+    let named = std::env::var("SAPWOOD_WORKLOADS").ok();
+    let is_named =
+        |name: &str| named.as_ref().is_none_or(|all| all.split(',').any(|one| one == name));
+    list.into_iter()
+        .filter(|(name, _)| is_named(name))
+        .map(|(name, steps)| Workload { name, steps })
+        .collect()
 }
 
 /// Moves a ref by an operation.

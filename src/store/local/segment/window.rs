@@ -30,10 +30,15 @@ impl Window {
         Window { step: Window::STEP_MAX, ..Window::default() }
     }
 
-    /// Begins to read on: as much at first as there was the last time.
-    pub(super) fn restart(&mut self) {
+    /// Begins to read on: what is known to be durable at first, if it is not much, and a little
+    /// behind it; else as much as there was the last time.
+    pub(super) fn restart(&mut self, durable: u64) {
         let found = self.end().saturating_sub(self.begun);
+        let known = durable.saturating_sub(self.end());
         self.step = match found {
+            _ if (1..=Window::KEPT_BYTES_MAX as u64).contains(&known) => {
+                known as usize + Window::STEP_ALONE
+            }
             _ if self.begun == 0 => Window::STEP_MIN,
             0 => Window::STEP_ALONE,
             found if found > Window::STEP_MIN as u64 => Window::STEP_MIN * Window::STEP_FACTOR,
