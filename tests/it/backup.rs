@@ -275,9 +275,10 @@ fn what_a_killed_restore_left_goes_with_the_next_one() {
     std::fs::write(ours.join("maintenance.lock"), "").unwrap();
     let others = [left(".sapwood.tmp"), left("x.0123456789abcdef.tmp")];
     std::fs::write(others[1].join("maintenance.lock"), "").unwrap();
+    let half_removed = left(".sapwood.fedcba9876543210.tmp");
     let to = dir.path().join("to/.sapwood");
     restore(&disk, &copy, &to, false, &mut |_, _| {}).unwrap();
-    assert!(!ours.exists());
+    assert!(!ours.exists() && !half_removed.exists());
     assert!(others.iter().all(|other| other.exists()), "what is none of ours stays");
     assert_eq!(
         support::texts(&LocalStore::open(disk, &to, support::options()).unwrap(), "main").unwrap(),

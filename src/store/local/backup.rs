@@ -220,7 +220,12 @@ fn remove_abandoned(disk: &dyn Disk, to: &Path) -> Result<()> {
             && entry.name.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
         let path = parent.join(&entry.name);
         let lock = Layout::new(&path).maintenance_lock();
-        if is_ours && disk.len(&lock).is_ok() {
+        if is_ours && disk.len(&lock).is_err() {
+            // One that begins is empty; of this one, the removal was cut off.
+            if disk.list(&path).is_ok_and(|listed| !listed.is_empty()) {
+                disk::remove_tree(disk, &path).map_err(Error::io("remove", &path))?;
+            }
+        } else if is_ours {
             let file = LockFile::open(disk, lock)?;
             match file.acquire(Duration::ZERO) {
                 Ok(_held) => {
