@@ -95,7 +95,7 @@ impl<'a> Intake<'a> {
     /// Writes what was taken, or refuses what would be.
     pub(in crate::ops) fn flush(&mut self) -> Result<()> {
         if self.is_dry() && !self.is_lenient {
-            return self.refused.pop().map_or(Ok(()), Err);
+            return self.refused.drain(..).next().map_or(Ok(()), Err);
         }
         self.bytes = 0;
         let objects = std::mem::take(&mut self.objects);

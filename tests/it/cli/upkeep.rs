@@ -177,3 +177,19 @@ fn who_asks_a_bundle_for_a_session_is_told_how_to_list_them() {
     let told = sandbox.fails(1, &["bundle", "unbundle", "all.bundle", "s9"]);
     assert!(told.contains("'sapwood bundle list'"), "{told}");
 }
+
+#[test]
+fn what_a_process_of_the_same_number_left_is_no_obstacle() {
+    let sandbox = Sandbox::with_store();
+    sandbox.append("s1", "main", &["one"]);
+    let script =
+        "echo half > x.bundle.$(printf %08x $$).part; exec \"$0\" bundle create x.bundle -q --all";
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_sapwood")]).current_dir(sandbox.path());
+    let ran = command.env("HOME", sandbox.join("home")).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    sandbox.ok(&["bundle", "verify", "x.bundle"]);
+    let left = fs::read_dir(sandbox.path()).unwrap();
+    let is_part = |name: &str| name.ends_with(".part");
+    assert!(!left.into_iter().any(|it| is_part(it.unwrap().file_name().to_str().unwrap())));
+}

@@ -220,3 +220,20 @@ fn what_a_bundle_builds_on_is_shown_without_control_characters() {
         assert!(is_shown && !told.contains(['\u{1b}', '\u{7}']), "{told}");
     }
 }
+
+#[test]
+fn a_bundle_that_lacks_an_object_is_no_fault_of_who_takes_it_in() {
+    let sandbox = crate::cli::Sandbox::with_store();
+    let (first, meta) = (entry(vec![]), meta("s"));
+    let second = entry(vec![first.id()]);
+    let records =
+        [session("s"), reference("meta", &meta.id()), reference("heads/main", &second.id())];
+    std::fs::write(sandbox.join("ill.bundle"), bundle(&records, &[&second, &meta])).unwrap();
+    for command in ["unbundle", "verify"] {
+        let told = sandbox.fails(3, &["bundle", command, "ill.bundle"]);
+        assert!(
+            told.contains("have it made again") && !told.contains("store the object"),
+            "{told}"
+        );
+    }
+}

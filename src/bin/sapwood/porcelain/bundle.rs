@@ -154,6 +154,14 @@ fn of_bundle(error: Error, path: &Path) -> Failure {
             message: error.to_string(),
             hint: "have it made or sent again; no session has changed, and what came whole is kept",
         },
+        Error::Dangling { .. } => Failure::Request {
+            message: error.to_string(),
+            hint: Some(
+                "no session has changed; if it was begun before, give it again and all of it is \
+                 read, else have it made again"
+                    .to_owned(),
+            ),
+        },
         _ => error.into(),
     }
 }

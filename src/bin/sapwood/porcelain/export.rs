@@ -286,6 +286,8 @@ pub(super) fn write_file(
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{:08x}{UNFINISHED}", std::process::id()));
     let aside = PathBuf::from(aside);
+    // One that was killed, and had the same number: in a container, that is nearly every one.
+    let _ = std::fs::remove_file(&aside);
     let file = File::create_new(&aside).map_err(Error::io("write", path))?;
     let mut out = BufWriter::new(file);
     let written = write(&mut out).and_then(|()| {
