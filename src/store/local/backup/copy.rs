@@ -26,8 +26,8 @@ pub(super) struct Copy<'a> {
     to: &'a Layout,
     pub(super) report: CopyReport,
     tell: CopyProgress<'a>,
-    /// Directories with a file of the copy that were not synced since. A file that was there counts:
-    /// nobody knows whether the one who made it lived to sync its name.
+    /// Directories with a file of the copy that were not synced since. A file that was there
+    /// counts: nobody knows whether the one who made it lived to sync its name.
     unsynced: HashSet<PathBuf>,
     /// The loose files and the manifest that the copy has.
     loose: HashSet<PathBuf>,
