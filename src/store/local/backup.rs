@@ -108,7 +108,7 @@ pub fn verify_backup(
     dir: &Path,
     options: &FsckOptions<'_>,
 ) -> Result<FsckReport> {
-    if !is_backup(&*disk, &Layout::new(dir)) {
+    if !is_backup(&*disk, &Layout::new(dir))? {
         return Err(Error::Refused {
             why: format!("{} is no backup", dir.display()),
             hint: "'sapwood backup DIR' makes one; 'sapwood fsck' checks a store",
@@ -134,7 +134,7 @@ pub fn restore(
     replace: bool,
     tell: CopyProgress<'_>,
 ) -> Result<(CopyReport, Option<PathBuf>)> {
-    if !is_backup(&**disk, &Layout::new(from)) {
+    if !is_backup(&**disk, &Layout::new(from))? {
         return Err(Error::Refused {
             why: format!("{} is no backup", from.display()),
             hint: "'sapwood backup DIR' makes one",
@@ -279,9 +279,16 @@ fn info(of: &str) -> String {
     format!("{TITLE}\nof {of}\n")
 }
 
-fn is_backup(disk: &dyn Disk, layout: &Layout) -> bool {
-    let found = disk::read_file(disk, &info_path(layout), INFO_BYTES_MAX).unwrap_or_default();
-    found.starts_with(TITLE.as_bytes())
+fn is_backup(disk: &dyn Disk, layout: &Layout) -> Result<bool> {
+    use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound};
+    let path = info_path(layout);
+    match disk::read_file(disk, &path, INFO_BYTES_MAX) {
+        Ok(found) => Ok(found.starts_with(TITLE.as_bytes())),
+        Err(error) => match error.kind() {
+            NotFound | IsADirectory | NotADirectory | InvalidData => Ok(false),
+            _ => Err(Error::io("read", path)(error)),
+        },
+    }
 }
 
 /// Refuses to write where something else is.
@@ -295,7 +302,7 @@ fn refuse_strangers(disk: &dyn Disk, to: &Layout, of: &str, force: bool) -> Resu
     if listed.iter().all(|entry| !entry.is_dir && is_aside(&entry.name)) {
         return Ok(());
     }
-    if !is_backup(disk, to) {
+    if !is_backup(disk, to)? {
         let why = format!("{} is not empty, and no backup", dir.display());
         return refused(why, "name a new directory, or one that holds a backup");
     }

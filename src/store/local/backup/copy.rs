@@ -1,6 +1,7 @@
 //! One copy of a store, while it is made: files first, the manifest last.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -147,7 +148,8 @@ impl<'a> Copy<'a> {
             match self.disk.len(&from) {
                 Ok(bytes) => self.immutable(&from, &to, bytes)?,
                 // A graph can be made again, and may be missing.
-                Err(_) if file == PackFile::Graph => {}
+                Err(error)
+                    if file == PackFile::Graph && error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io("read", from)(error)),
             }
         }
