@@ -230,7 +230,7 @@ fn a_first_backup_that_stops_at_any_call_is_taken_up_by_the_next() {
     let begun = || {
         let disk = SimDisk::new(7);
         let store = Arc::new(support::init(&disk).unwrap());
-        say(&store, "one");
+        say(&store, &"a file of its own ".repeat(20_000));
         let calls = disk.calls();
         (disk, store, calls)
     };
@@ -251,7 +251,8 @@ fn a_first_backup_that_stops_at_any_call_is_taken_up_by_the_next() {
         };
         let store = support::open(&after).unwrap();
         back_up(&store, backup).unwrap_or_else(|error| panic!("{fault:?} at {stop}: {error}"));
-        check(Arc::new(after), backup);
+        drop(store);
+        check(Arc::new(after.crash(Policy::LoseUnsynced)), backup);
     }
     assert!(calls > 20, "{calls}");
 }

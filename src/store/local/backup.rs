@@ -72,9 +72,14 @@ impl LocalStore {
         refuse_strangers(&*inner.disk, &to, of, force)?;
         let mut copy = Copy::new(&*inner.disk, &inner.layout, &to, tell);
         let info = info(of);
-        if copy.disk.len(&info_path(&to)).is_err() {
+        if copy.disk.len(&to.current()).is_err() {
             // First of all: what is cut off from here on is taken up, not taken for a stranger's.
             disk::create_dir_durably(copy.disk, dir).map_err(Error::io("create", dir))?;
+            for above in dir.ancestors().skip(2) {
+                // One that was cut off may have made this one, and not synced its name. A
+                // directory that we may not sync was made by somebody else.
+                let _ = copy.disk.sync_dir(above);
+            }
             replace(copy.disk, &info_path(&to), info.as_bytes())?;
         }
         for _ in 0..TRIES_MAX {

@@ -265,8 +265,8 @@ fn file_of(messages: usize) -> String {
     text
 }
 
-/// All workloads, or those that `SAPWOOD_WORKLOADS` names with commas between; the number makes them
-/// a little different each time.
+/// All workloads, or those that `SAPWOOD_WORKLOADS` names with commas between; the number makes
+/// them a little different each time.
 pub(crate) fn workloads(number: usize) -> Vec<Workload> {
     let at = |place: usize| number * 7 + place;
     let appends = (0..9).map(|place| match (number + place) % 5 {

@@ -26,8 +26,9 @@ pub(super) struct Copy<'a> {
     to: &'a Layout,
     pub(super) report: CopyReport,
     tell: CopyProgress<'a>,
-    /// Directories that got a name since they were last synced.
-    touched: HashSet<PathBuf>,
+    /// Directories with a file of the copy that were not synced since. A file that was there
+    /// counts: nobody knows whether the one who made it lived to sync its name.
+    unsynced: HashSet<PathBuf>,
     /// The loose files and the manifest that the copy has.
     loose: HashSet<PathBuf>,
     manifest: Option<Manifest>,
@@ -46,7 +47,7 @@ impl<'a> Copy<'a> {
             to,
             report: CopyReport::default(),
             tell,
-            touched: HashSet::new(),
+            unsynced: HashSet::new(),
             loose: HashSet::new(),
             manifest: None,
         }
@@ -81,7 +82,7 @@ impl<'a> Copy<'a> {
         if now.packs != manifest.packs || now.cruft != manifest.cruft {
             return Ok(false);
         }
-        for dir in self.touched.drain() {
+        for dir in self.unsynced.drain() {
             self.disk.sync_dir(&dir).map_err(Error::io("sync", dir))?;
         }
         manifest.publish(self.disk, &self.to.current())?;
@@ -155,7 +156,7 @@ impl<'a> Copy<'a> {
 
     /// Copies a file whose name tells its content, unless it is there.
     fn immutable(&mut self, from: &Path, to: &Path, bytes: u64) -> Result<()> {
-        self.count(bytes);
+        self.count(to, bytes);
         match self.disk.len(to) {
             Ok(found) if found == bytes => Ok(()),
             _ => self.copy(from, to, bytes, bytes),
@@ -164,7 +165,7 @@ impl<'a> Copy<'a> {
 
     /// Copies the begin of a file whose name does not tell its content, unless it is the same.
     fn mutable(&mut self, from: &Path, to: &Path, bytes: u64, length: u64) -> Result<()> {
-        self.count(bytes);
+        self.count(to, bytes);
         if self.disk.len(to).is_ok_and(|found| found == length) {
             let same = self.hash(from, bytes)? == self.hash(to, bytes)?;
             if same && self.is_zero_after(to, bytes, length)? {
@@ -174,16 +175,22 @@ impl<'a> Copy<'a> {
         self.copy(from, to, bytes, length)
     }
 
-    fn count(&mut self, bytes: u64) {
+    fn count(&mut self, to: &Path, bytes: u64) {
         self.report.files += 1;
         self.report.bytes += bytes;
+        let above = to.ancestors().skip(1).take_while(|dir| dir.starts_with(self.to.root()));
+        for dir in above {
+            if !self.unsynced.insert(dir.to_owned()) {
+                break;
+            }
+        }
     }
 
     /// Copies the begin of a file, lengthened with zeros, and compares it before it gets its name.
     fn copy(&mut self, from: &Path, to: &Path, bytes: u64, length: u64) -> Result<()> {
-        let dir = to.parent().expect("a file stands in a directory").to_owned();
-        if self.disk.len(&dir).is_err() {
-            disk::create_dir_durably(self.disk, &dir).map_err(Error::io("create", &dir))?;
+        let dir = to.parent().expect("a file stands in a directory");
+        if self.disk.len(dir).is_err() {
+            disk::create_dir_durably(self.disk, dir).map_err(Error::io("create", dir))?;
         }
         let aside = disk::aside(self.disk, to).map_err(Error::io("name", to))?;
         let copied = self
@@ -194,7 +201,6 @@ impl<'a> Copy<'a> {
             let _ = self.disk.remove(&aside);
         }
         copied?;
-        self.touched.insert(dir);
         self.report.files_copied += 1;
         self.report.bytes_copied += bytes;
         (self.tell)(self.report.files_copied, self.report.bytes_copied);
