@@ -236,13 +236,11 @@ fn try_moment(tally: &Tally, recording: &Recording, moment: usize, plan: Plan) {
 fn torture(wanted: u64, plan: Plan) -> Tally {
     let tally = Tally::default();
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    for round in 0.. {
-        if round > 0 && tally.tried.load(Ordering::Relaxed) >= wanted {
-            break;
-        }
-        for workload in workloads(round) {
+    let is_enough = |round| round > 0 && tally.tried.load(Ordering::Relaxed) >= wanted;
+    for round in (0..).take_while(|round| !is_enough(*round)) {
+        for workload in workloads(round).iter().take_while(|_| !is_enough(round)) {
             let begun = Instant::now();
-            let recording = record(&workload);
+            let recording = record(workload);
             let next = AtomicUsize::new(0);
             std::thread::scope(|scope| {
                 for _ in 0..threads {
