@@ -82,6 +82,16 @@ fn family() -> Vec<Made> {
     family
 }
 
+/// A path of so many entries that all say the same.
+fn chain(count: u64, said: &str) -> Vec<Made> {
+    let mut chain: Vec<Made> = Vec::new();
+    for number in 0..count {
+        let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
+        chain.push(entry("message", number as i64 + 1, &parents, number, said));
+    }
+    chain
+}
+
 fn outside_depth(id: &Id) -> Result<Option<u64>> {
     Ok((*id == Id::from_bytes([0xee; 32])).then_some(41))
 }

@@ -5,16 +5,6 @@ use super::*;
 const OPTIONS: PackOptions =
     PackOptions { level: 3, block_bytes: 2 << 10, dictionaries: true, ..PackOptions::TIDY };
 
-/// A chain of entries that all say about the same.
-fn chain() -> Vec<Made> {
-    let mut chain: Vec<Made> = Vec::new();
-    for number in 0..300u64 {
-        let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
-        chain.push(entry("message", number as i64 + 1, &parents, number, &said()));
-    }
-    chain
-}
-
 fn said() -> String {
     (0..40u64).map(|word| format!("{:x} ", word.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
 }
@@ -42,7 +32,7 @@ fn salvaged(dir: &Path, info: &PackInfo, findings: &mut u32) -> u64 {
 #[test]
 fn blocks_with_a_dictionary_are_smaller_and_say_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let chain = chain();
+    let chain = chain(300, &said());
     let without = write(dir.path(), &chain, PackOptions { dictionaries: false, ..OPTIONS });
     let info = write_with(dir.path(), &chain, OPTIONS);
     assert!(info.pack_bytes < without.pack_bytes, "{info:?}, {without:?}");
@@ -63,7 +53,7 @@ fn blocks_with_a_dictionary_are_smaller_and_say_the_same() {
 #[test]
 fn blocks_are_copied_with_their_dictionary_or_without() {
     let dir = tempfile::tempdir().unwrap();
-    let chain = chain();
+    let chain = chain(300, &said());
     let (first, last) = chain.split_at(140);
     let infos = [first, last].map(|part| write_with(dir.path(), part, OPTIONS));
     for options in [OPTIONS, PackOptions { dictionaries: false, ..OPTIONS }] {
@@ -87,7 +77,7 @@ fn blocks_are_copied_with_their_dictionary_or_without() {
 #[test]
 fn damage_to_a_dictionary_or_its_guard_costs_no_object() {
     let dir = tempfile::tempdir().unwrap();
-    let chain = chain();
+    let chain = chain(300, &said());
     let info = write_with(dir.path(), &chain, OPTIONS);
     let path = PackFile::Pack.path(dir.path(), &info.id);
     let whole = fs::read(&path).unwrap();

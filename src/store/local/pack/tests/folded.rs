@@ -6,11 +6,7 @@ use super::*;
 #[test]
 fn folded_blocks_are_smaller_and_say_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let mut chain: Vec<Made> = Vec::new();
-    for number in 0..400u64 {
-        let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
-        chain.push(entry("message", number as i64 + 1, &parents, number, "said"));
-    }
+    let chain = chain(400, "said");
     let plain = PackOptions { block_bytes: 1 << 10, ..PackOptions::default() };
     let folded = PackOptions { fold: true, ..plain };
     let plain_info = write(dir.path(), &chain, plain);
@@ -48,11 +44,7 @@ fn folded_blocks_are_smaller_and_say_the_same() {
 #[test]
 fn who_wants_one_object_gets_the_block_as_far_as_that_and_then_all_of_it() {
     let dir = tempfile::tempdir().unwrap();
-    let mut chain: Vec<Made> = Vec::new();
-    for number in 0..40u64 {
-        let parents: Vec<Id> = chain.last().map(|made| made.id).into_iter().collect();
-        chain.push(entry("message", number as i64, &parents, number, "hello"));
-    }
+    let chain = chain(40, "hello");
     let options = PackOptions { block_bytes: 64 << 10, ..FOLDED };
     let info = write(dir.path(), &chain, options);
     let cache = BlockCache::default();
