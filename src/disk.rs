@@ -158,6 +158,24 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     }
 }
 
+/// The lock on a file, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Locked<'a>(&'a dyn DiskFile);
+
+impl Locked<'_> {
+    /// Takes the lock, unless another handle has it.
+    pub(crate) fn try_new(file: &dyn DiskFile) -> io::Result<Option<Locked<'_>>> {
+        Ok(file.try_lock()?.then(|| Locked(file)))
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The bytes of an immutable file.
 pub struct Mapping(Bytes);
 

@@ -23,13 +23,15 @@ pub(crate) mod salvage;
 mod survivors;
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::store::local::cache::WordHasher;
 use crate::store::local::durable::Position;
 use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, PREFIX_BYTES, Place, Prefix, Salt};
 use crate::store::local::manifest::Closed;
@@ -61,7 +63,7 @@ pub(crate) struct Segment {
 /// What the groups of a segment say, up to `end`.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub(crate) objects: HashMap<Id, Location>,
+    pub(crate) objects: HashMap<Id, Location, BuildHasherDefault<WordHasher>>,
     /// The values that each ref took, each with the end of its group.
     pub(crate) refs: BTreeMap<RefName, Vec<(u64, Option<RefValue>)>>,
     /// The operations, each with the end of its group.
@@ -186,7 +188,7 @@ impl Segment {
     ) -> Segment {
         let begin = blake3::keyed_hash(&salt, &header(sequence, &salt));
         let table = Table {
-            objects: HashMap::new(),
+            objects: HashMap::default(),
             refs: BTreeMap::new(),
             operations: Vec::new(),
             end: HEADER_BYTES,
@@ -345,6 +347,11 @@ impl Segment {
     /// Makes all that was written durable.
     pub(crate) fn sync(&self) -> std::io::Result<()> {
         self.file.sync_data()
+    }
+
+    /// Takes the task to prepare the segment after this one, unless another process has it.
+    pub(crate) fn claim_successor(&self) -> std::io::Result<Option<Locked<'_>>> {
+        Locked::try_new(&*self.file)
     }
 
     /// Hashes the content of every object, and refuses the first that does not match its id.
