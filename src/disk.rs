@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub use bell::{Bell, Heard};
+pub use bell::{Bell, Heard, Until};
 pub use files::{
     ASIDE_SUFFIX, aside, create_dir_durably, files_below, read_file, remove_if_empty, remove_tree,
     replace_file,
