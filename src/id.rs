@@ -3,8 +3,9 @@
 //! An id is BLAKE3 over `"<kind> <len>\0" + content`. The kind and the length are part of what is
 //! hashed, so an entry can never pass for a blob; compression is not, so it never touches an id.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -113,6 +114,30 @@ impl Hash for Id {
     }
 }
 
+/// Objects by their ids, where there are no more than a segment or a transaction holds.
+pub(crate) type IdMap<V> = HashMap<Id, V, BuildHasherDefault<WordHasher>>;
+/// Ids, where there are no more than a segment or a transaction holds.
+pub(crate) type IdSet = HashSet<Id, BuildHasherDefault<WordHasher>>;
+
+/// Takes the word that an id gives for its hash as it is: to hash it again takes longer than all
+/// else that a lookup does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 impl Id {
     /// How many bytes an id has.
     pub const BYTES: usize = 32;
@@ -121,16 +146,24 @@ impl Id {
 
     /// Hashes an object's kind, length and content.
     pub fn of(kind: Kind, content: &[u8]) -> Id {
-        const SHORT_BYTES_MAX: usize = 2048;
+        // One piece is hashed faster than two, by more than it takes to put them together; and the
+        // shorter the place for that, the sooner it is filled with zeros.
+        match content.len() {
+            ..1000 => Id::of_short::<1024>(kind, content),
+            ..=2048 => Id::of_short::<{ 2048 + HEADER_BYTES_MAX }>(kind, content),
+            bytes => {
+                let mut hasher = IdHasher::new(kind, bytes as u64);
+                hasher.update(content);
+                hasher.finish()
+            }
+        }
+    }
+
+    /// Hashes an object that fits, with its header, into so many bytes.
+    fn of_short<const BYTES: usize>(kind: Kind, content: &[u8]) -> Id {
         let header = Header::new(kind, content.len() as u64);
         let header = header.bytes();
-        if content.len() > SHORT_BYTES_MAX {
-            let mut hasher = IdHasher::new(kind, content.len() as u64);
-            hasher.update(content);
-            return hasher.finish();
-        }
-        // One piece is hashed faster than two, by more than it takes to put them together.
-        let mut whole = [0; SHORT_BYTES_MAX + HEADER_BYTES_MAX];
+        let mut whole = [0; BYTES];
         let whole = &mut whole[..header.len() + content.len()];
         whole[..header.len()].copy_from_slice(header);
         whole[header.len()..].copy_from_slice(content);
@@ -152,6 +185,17 @@ impl Id {
         &self.0
     }
 
+    /// Gives the id's hex digits.
+    pub(crate) fn digits(&self) -> [u8; Id::DIGITS] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; Id::DIGITS];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        text
+    }
+
     /// Gives the first `digits` hex digits, 64 at the most.
     pub fn short(&self, digits: usize) -> String {
         let mut text = self.to_string();
@@ -162,13 +206,7 @@ impl Id {
 
 impl fmt::Display for Id {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0u8; Id::DIGITS];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        out.pad(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+        out.pad(std::str::from_utf8(&self.digits()).expect("hex digits are ASCII"))
     }
 }
 
@@ -297,7 +335,7 @@ mod tests {
 
     #[test]
     fn short_and_long_content_is_hashed_alike() {
-        for bytes in [0, 1, 2047, 2048, 2049, 100_000] {
+        for bytes in [0, 1, 999, 1000, 2047, 2048, 2049, 100_000] {
             let content = vec![7; bytes];
             let whole = [format!("event {bytes}\0").as_bytes(), &content].concat();
             assert_eq!(Id::of(Kind::Event, &content).0, *blake3::hash(&whole).as_bytes());
