@@ -146,28 +146,27 @@ impl Id {
 
     /// Hashes an object's kind, length and content.
     pub fn of(kind: Kind, content: &[u8]) -> Id {
-        // One piece is hashed faster than two, by more than it takes to put them together; and the
-        // shorter the place for that, the sooner it is filled with zeros.
-        match content.len() {
-            ..1000 => Id::of_short::<1024>(kind, content),
-            ..=2048 => Id::of_short::<{ 2048 + HEADER_BYTES_MAX }>(kind, content),
-            bytes => {
-                let mut hasher = IdHasher::new(kind, bytes as u64);
-                hasher.update(content);
-                hasher.finish()
-            }
-        }
-    }
-
-    /// Hashes an object that fits, with its header, into so many bytes.
-    fn of_short<const BYTES: usize>(kind: Kind, content: &[u8]) -> Id {
+        const SHORT_BYTES: usize = 1024;
+        const WHOLE_BYTES_MAX: usize = 128 << 10;
         let header = Header::new(kind, content.len() as u64);
         let header = header.bytes();
-        let mut whole = [0; BYTES];
-        let whole = &mut whole[..header.len() + content.len()];
-        whole[..header.len()].copy_from_slice(header);
-        whole[header.len()..].copy_from_slice(content);
-        Id(*blake3::hash(whole).as_bytes())
+        // One piece is hashed faster than two, by more than it takes to put them together: behind
+        // a header, each stretch of 1 KiB is hashed by itself until there are many.
+        let hash = match header.len() + content.len() {
+            bytes if bytes <= SHORT_BYTES => {
+                let mut whole = [0; SHORT_BYTES];
+                whole[..header.len()].copy_from_slice(header);
+                whole[header.len()..bytes].copy_from_slice(content);
+                blake3::hash(&whole[..bytes])
+            }
+            bytes if bytes <= WHOLE_BYTES_MAX => blake3::hash(&[header, content].concat()),
+            _ => {
+                let mut hasher = IdHasher::new(kind, content.len() as u64);
+                hasher.update(content);
+                return hasher.finish();
+            }
+        };
+        Id(*hash.as_bytes())
     }
 
     /// Takes the bytes of an id as they are.
@@ -335,7 +334,7 @@ mod tests {
 
     #[test]
     fn short_and_long_content_is_hashed_alike() {
-        for bytes in [0, 1, 999, 1000, 2047, 2048, 2049, 100_000] {
+        for bytes in [0, 1, 1013, 1014, 2048, 100_000, 131_058, 131_059, 200_000] {
             let content = vec![7; bytes];
             let whole = [format!("event {bytes}\0").as_bytes(), &content].concat();
             assert_eq!(Id::of(Kind::Event, &content).0, *blake3::hash(&whole).as_bytes());
