@@ -296,6 +296,11 @@ impl Mirrors {
     }
 }
 
+/// Says whether files are made for these moves: that takes about as long as to write a group.
+pub(crate) fn makes_files(moves: &[RefMove]) -> bool {
+    moves.iter().any(|moved| moved.old.is_none() && line_of(&moved.name).is_none())
+}
+
 /// Gives what the file of a ref holds. An append writes one, so nothing is formatted.
 fn text_line(value: &RefValue) -> Vec<u8> {
     match value {

@@ -342,6 +342,11 @@ impl Segment {
         Ok(())
     }
 
+    /// Lets what is not `durable` go to the disk ahead of a sync.
+    pub(crate) fn begin_sync(&self, durable: u64) {
+        self.file.begin_sync(durable, self.table().end.saturating_sub(durable));
+    }
+
     /// Makes all that was written durable.
     pub(crate) fn sync(&self) -> std::io::Result<()> {
         self.file.sync_data()
