@@ -281,7 +281,7 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let target = self.inner.commit(plan)?;
+        let target = self.inner.commit(durability, plan)?;
         match durability {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
@@ -408,7 +408,7 @@ impl Inner {
             transaction::check_links(object, snapshot)?;
             Ok(Transaction::default())
         };
-        let target = self.commit(&mut plan)?;
+        let target = self.commit(Durability::Full, &mut plan)?;
         self.wait_durable(target)
     }
 

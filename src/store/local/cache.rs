@@ -30,9 +30,9 @@ impl Hash for BlockKey {
     }
 }
 
-/// Spreads one word over all bits: for keys that are hashes.
+/// Spreads one word over all bits.
 #[derive(Debug, Default)]
-pub(crate) struct WordHasher(u64);
+struct WordHasher(u64);
 
 impl Hasher for WordHasher {
     fn finish(&self) -> u64 {
