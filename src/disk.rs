@@ -117,6 +117,10 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Makes the content durable, and what is needed to read it back.
     fn sync_data(&self) -> io::Result<()>;
+    /// Says that a sync will follow: these bytes, just written, may go to the disk already.
+    fn begin_sync(&self, offset: u64, bytes: u64) {
+        let _ = (offset, bytes);
+    }
     /// Takes the exclusive lock on the file, unless another handle has it.
     fn try_lock(&self) -> io::Result<bool>;
     /// Gives the lock back.
@@ -333,6 +337,16 @@ impl DiskFile for OsFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    /// Linux begins to write what it is told will not be needed; a page that is not written yet
+    /// stays in memory all the same.
+    #[cfg(target_os = "linux")]
+    fn begin_sync(&self, offset: u64, bytes: u64) {
+        if let Some(bytes) = std::num::NonZeroU64::new(bytes) {
+            let advice = rustix::fs::Advice::DontNeed;
+            let _ = rustix::fs::fadvise(&self.0, offset, Some(bytes), advice);
+        }
     }
 
     fn try_lock(&self) -> io::Result<bool> {

@@ -284,7 +284,8 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let target = self.inner.commit(plan).inspect_err(|_| self.inner.decline_sync())?;
+        let target =
+            self.inner.commit(durability, plan).inspect_err(|_| self.inner.decline_sync())?;
         match durability {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
@@ -412,7 +413,7 @@ impl Inner {
             transaction::check_links(object, snapshot)?;
             Ok(Transaction::default())
         };
-        let target = self.commit(&mut plan)?;
+        let target = self.commit(Durability::Full, &mut plan)?;
         self.wait_durable(target)
     }
 

@@ -148,9 +148,9 @@ impl LockFile {
             None => self.file.read_full_at(&mut record, 0),
         };
         let parsed = read.ok().and_then(|bytes| {
-            let text = std::str::from_utf8(&record[..bytes]).ok()?.strip_suffix('\n')?;
-            let (process, generation) = text.trim_start().split_once(' ')?;
-            Some((process.parse().ok()?, generation.trim_start().parse().ok()?))
+            let (process, generation) =
+                record[..bytes].strip_suffix(b"\n")?.split_at_checked(PROCESS_BYTES)?;
+            Some((u32::try_from(digits(process)?).ok()?, digits(generation)?))
         });
         parsed.unwrap_or((u32::MAX, 0))
     }
@@ -170,6 +170,16 @@ impl LockFile {
         }
         Ok(())
     }
+}
+
+/// Reads the number at the end of a field.
+fn digits(field: &[u8]) -> Option<u64> {
+    let digits = field.trim_ascii_start();
+    let number = digits.iter().try_fold(0u64, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    });
+    number.filter(|_| !digits.is_empty())
 }
 
 /// Writes a number at the end of its field, which is long enough.
