@@ -16,8 +16,12 @@ const PATIENCE: u32 = 20;
 pub struct Bell(Option<word::Word>);
 
 /// What was heard of a bell so far.
-#[derive(Clone, Copy, Debug)]
-pub struct Heard(u32);
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Heard {
+    word: u32,
+    /// How often those were woken who wait for even rings and for odd ones.
+    rounds: [u32; 2],
+}
 
 /// Which ring ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +34,8 @@ pub enum Until {
 }
 
 impl Bell {
-    /// How many bytes of a file two bells take, with the word that goes with the second.
-    pub(super) const PAIR_BYTES: usize = 16;
+    /// How many bytes of a file two bells take, with the words that go with the second.
+    pub(super) const PAIR_BYTES: usize = 24;
 
     /// Makes the two bells of a mapped file.
     #[cfg(target_os = "linux")]
@@ -48,7 +52,7 @@ impl Bell {
     /// Tells those who ring that somebody waits. What is waited for must be looked at once more
     /// between this and [`wait`](Bell::wait).
     pub fn listen(&self) -> Heard {
-        Heard(self.0.as_ref().map_or(0, word::Word::listen))
+        self.0.as_ref().map(word::Word::listen).unwrap_or_default()
     }
 
     /// Tells those who listen that what they wait for is being done and that the bell will ring
@@ -67,15 +71,25 @@ impl Bell {
     /// Says which ring will be for those who wait for `place`, as far as it is known.
     pub fn until(&self, heard: Heard, place: u64) -> Until {
         match &self.0 {
-            Some(word) if word::is_claimed(heard.0) && word.announced() < place => Until::AfterNext,
+            Some(word) if word::is_claimed(heard.word) && word.announced() < place => {
+                Until::AfterNext
+            }
             _ => Until::Next,
         }
     }
 
-    /// Waits until the bell has rung since, or for a pause.
-    pub fn wait(&self, heard: Heard, until: Until, pause: Duration) {
+    /// Waits until the bell has [rung for one](Bell::ring_for_one) since, or for a pause.
+    pub fn wait(&self, heard: Heard, pause: Duration) {
         match &self.0 {
-            Some(word) => word.wait(heard.0, until, pause * PATIENCE),
+            Some(word) => word.wait(heard, pause * PATIENCE),
+            None => std::thread::sleep(pause),
+        }
+    }
+
+    /// Waits until the bell has [rung](Bell::ring) since, once or twice, or for a pause.
+    pub fn wait_until(&self, heard: Heard, until: Until, pause: Duration) {
+        match &self.0 {
+            Some(word) => word.wait_until(heard, until, pause * PATIENCE),
             None => std::thread::sleep(pause),
         }
     }
@@ -106,16 +120,14 @@ impl Bell {
 
 #[cfg(target_os = "linux")]
 mod word {
-    use std::num::NonZeroU32;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
     use memmap2::MmapRaw;
     use rustix::thread::futex;
-    use rustix::time::{ClockId, Timespec, clock_gettime};
 
-    use super::Until;
+    use super::{Heard, Until};
 
     /// The bit that says that somebody waits, and the one that says that somebody will ring soon.
     /// The others count the rings.
@@ -123,20 +135,18 @@ mod word {
     const CLAIMED: u32 = 2;
     const RING: u32 = 4;
 
-    /// Where the word is that says how far what was claimed reaches.
+    /// Where the word is that says how far what was claimed reaches, and those that are slept on
+    /// by who waits for an even ring and for an odd one.
     const ANNOUNCED_AT: usize = 8;
-
-    const NO_FLAGS: futex::Flags = futex::Flags::empty();
-    const ANY: NonZeroU32 = NonZeroU32::MAX;
+    const ROUNDS_AT: [usize; 2] = [16, 20];
 
     pub(super) fn is_claimed(heard: u32) -> bool {
         heard & CLAIMED != 0
     }
 
-    /// Gives the bit of those who wait for the ring that comes so many rings after the next.
-    fn bit(heard: u32, later: u32) -> NonZeroU32 {
-        let ring = (heard / RING).wrapping_add(later);
-        NonZeroU32::new(1 << (ring % u32::BITS)).expect("one bit is set")
+    /// Says whether the ring that comes so many rings after the next is odd.
+    fn round(heard: u32, later: u32) -> usize {
+        ((heard / RING).wrapping_add(later) % 2) as usize
     }
 
     /// A word of a mapped file.
@@ -153,13 +163,18 @@ mod word {
             (Word { map: Arc::clone(&map), place: 0 }, Word { map, place: size_of::<u32>() })
         }
 
-        #[allow(unsafe_code)]
         fn word(&self) -> &AtomicU32 {
+            self.at(self.place)
+        }
+
+        #[allow(unsafe_code)]
+        fn at(&self, place: usize) -> &AtomicU32 {
+            assert!(place < super::Bell::PAIR_BYTES && place.is_multiple_of(size_of::<u32>()));
             // SAFETY: the place is within the mapping, which begins with a page and lives as long
             // as `self`, so it is valid and aligned. All processes touch it by atomics alone, and
             // any value is fine. No code of ours shortens the file; a stranger who does so by hand
             // can make a process fault, as with the other mappings.
-            unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(self.place).cast()) }
+            unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(place).cast()) }
         }
 
         #[allow(unsafe_code)]
@@ -176,30 +191,29 @@ mod word {
             self.announcement().load(Ordering::Relaxed)
         }
 
-        pub(super) fn listen(&self) -> u32 {
-            self.word().fetch_or(WAITING, Ordering::SeqCst) | WAITING
+        pub(super) fn listen(&self) -> Heard {
+            let rounds = ROUNDS_AT.map(|place| self.at(place).load(Ordering::SeqCst));
+            let word = self.word().fetch_or(WAITING, Ordering::SeqCst) | WAITING;
+            Heard { word, rounds }
         }
 
         pub(super) fn claim(&self) -> bool {
             self.word().fetch_or(CLAIMED, Ordering::SeqCst) & CLAIMED == 0
         }
 
-        pub(super) fn wait(&self, heard: u32, until: Until, at_most: Duration) {
-            let now = clock_gettime(ClockId::Monotonic);
-            let Some(end) =
-                Timespec::try_from(at_most).ok().and_then(|at_most| now.checked_add(at_most))
-            else {
-                return;
-            };
-            let bit = bit(heard, u32::from(until == Until::AfterNext));
-            // Whatever ends it: the caller looks again.
-            let _ = futex::wait_bitset(self.word(), NO_FLAGS, heard, Some(&end), bit);
+        pub(super) fn wait(&self, heard: Heard, at_most: Duration) {
+            sleep(self.word(), heard.word, at_most);
+        }
+
+        pub(super) fn wait_until(&self, heard: Heard, until: Until, at_most: Duration) {
+            let round = round(heard.word, u32::from(until == Until::AfterNext));
+            sleep(self.at(ROUNDS_AT[round]), heard.rounds[round], at_most);
         }
 
         pub(super) fn ring_for_one(&self) {
             let heard = self.count_ring(WAITING | CLAIMED);
             if heard.is_some_and(|heard| heard & WAITING != 0) {
-                self.wake(1, ANY);
+                wake(self.word(), 1);
             }
         }
 
@@ -208,8 +222,12 @@ mod word {
             if heard & WAITING == 0 {
                 return;
             }
-            let is_one_covered = self.wake(i32::MAX as u32, bit(heard, 0));
-            let is_one_left = self.wake(1, bit(heard, 1));
+            // Who is about to sleep looks again, whatever it wants to wait for.
+            for place in ROUNDS_AT {
+                self.at(place).fetch_add(1, Ordering::SeqCst);
+            }
+            let is_one_covered = wake(self.at(ROUNDS_AT[round(heard, 0)]), i32::MAX as u32);
+            let is_one_left = wake(self.at(ROUNDS_AT[round(heard, 1)]), 1);
             if !is_one_covered && !is_one_left {
                 // Who has come meanwhile has changed the word.
                 let rung = heard.wrapping_add(RING) & !CLAIMED;
@@ -221,7 +239,7 @@ mod word {
         pub(super) fn pass_on(&self) {
             let heard = self.word().load(Ordering::SeqCst);
             if !is_claimed(heard) && heard & WAITING != 0 {
-                self.wake(1, bit(heard, 0));
+                wake(self.at(ROUNDS_AT[round(heard, 0)]), 1);
             }
         }
 
@@ -233,10 +251,16 @@ mod word {
             };
             self.word().fetch_update(Ordering::SeqCst, Ordering::SeqCst, ring).ok()
         }
+    }
 
-        fn wake(&self, count: u32, bits: NonZeroU32) -> bool {
-            futex::wake_bitset(self.word(), NO_FLAGS, count, bits).is_ok_and(|woken| woken > 0)
-        }
+    fn sleep(word: &AtomicU32, value: u32, at_most: Duration) {
+        let Ok(timeout) = at_most.try_into() else { return };
+        // Whatever ends it: the caller looks again.
+        let _ = futex::wait(word, futex::Flags::empty(), value, Some(&timeout));
+    }
+
+    fn wake(word: &AtomicU32, count: u32) -> bool {
+        futex::wake(word, futex::Flags::empty(), count).is_ok_and(|woken| woken > 0)
     }
 }
 
@@ -244,7 +268,7 @@ mod word {
 mod word {
     use std::time::Duration;
 
-    use super::Until;
+    use super::{Heard, Until};
 
     /// There is none.
     #[derive(Debug)]
@@ -261,13 +285,16 @@ mod word {
         pub(super) fn announced(&self) -> u64 {
             match *self {}
         }
-        pub(super) fn listen(&self) -> u32 {
+        pub(super) fn listen(&self) -> Heard {
             match *self {}
         }
         pub(super) fn claim(&self) -> bool {
             match *self {}
         }
-        pub(super) fn wait(&self, _: u32, _: Until, _: Duration) {
+        pub(super) fn wait(&self, _: Heard, _: Duration) {
+            match *self {}
+        }
+        pub(super) fn wait_until(&self, _: Heard, _: Until, _: Duration) {
             match *self {}
         }
         pub(super) fn ring_for_one(&self) {
@@ -302,16 +329,16 @@ mod tests {
         other.ring();
         there.ring_for_one();
         let begun = Instant::now();
-        here.wait(heard, Until::Next, Duration::from_secs(60));
+        here.wait(heard, Duration::from_secs(60));
         assert!(begun.elapsed() < Duration::from_secs(60));
 
         let heard = here.listen();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(20));
-                there.ring();
+                there.ring_for_one();
             });
-            here.wait(heard, Until::Next, Duration::from_secs(60));
+            here.wait(heard, Duration::from_secs(60));
         });
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
@@ -320,8 +347,8 @@ mod tests {
     fn a_claim_stands_until_the_next_ring() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bells");
-        let (here, _) = OsDisk.bells(&path);
-        let (there, _) = OsDisk.bells(&path);
+        let (_, here) = OsDisk.bells(&path);
+        let (_, there) = OsDisk.bells(&path);
         if here.is_silent() {
             return;
         }
@@ -329,9 +356,9 @@ mod tests {
         assert!(!there.claim());
         let heard = there.listen();
         here.ring();
-        there.wait(heard, Until::Next, Duration::from_secs(60));
+        there.wait_until(heard, Until::Next, Duration::from_secs(60));
         assert!(there.claim());
-        there.ring_for_one();
+        there.ring();
         assert!(here.claim());
     }
 
@@ -356,7 +383,7 @@ mod tests {
         let begun = Instant::now();
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| here.wait(heard, Until::AfterNext, long));
+                scope.spawn(|| here.wait_until(heard, Until::AfterNext, long));
             }
             std::thread::sleep(Duration::from_millis(20));
             there.ring();

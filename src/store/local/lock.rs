@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes, Until};
+use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes};
 use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
@@ -107,9 +107,9 @@ impl LockFile {
             if self.bell.is_silent() && waited < EAGER {
                 std::thread::yield_now();
             } else if waited < 50 * EAGER {
-                self.bell.wait(heard, Until::Next, SHORT_PAUSE);
+                self.bell.wait(heard, SHORT_PAUSE);
             } else {
-                self.bell.wait(heard, Until::Next, LONG_PAUSE);
+                self.bell.wait(heard, LONG_PAUSE);
             }
         }
     }

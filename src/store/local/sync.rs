@@ -84,7 +84,7 @@ impl Inner {
                 Some(heard) => {
                     *until = bell.until(heard, hint(target));
                     let early = waited < CLAIM_TIMEOUT;
-                    bell.wait(heard, *until, if early { SHORT_PAUSE } else { LONG_PAUSE });
+                    bell.wait_until(heard, *until, if early { SHORT_PAUSE } else { LONG_PAUSE });
                 }
             }
         }
@@ -203,7 +203,8 @@ impl Inner {
     }
 }
 
-/// Says a place in one word, for those who wait: one that is too far for that is said to be less far.
+/// Says a place in one word, for those who wait. One that is too far for that is said to be less
+/// far.
 fn hint(position: Position) -> u64 {
     position.sequence << 32 | position.offset.min(u64::from(u32::MAX))
 }
