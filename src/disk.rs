@@ -158,6 +158,9 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     }
 }
 
+/// So much the system reads around a byte of a mapping that is looked at.
+const READ_AROUND_BYTES: usize = 128 << 10;
+
 /// The bytes of an immutable file.
 pub struct Mapping(Bytes);
 
@@ -173,10 +176,12 @@ impl Mapping {
     }
 
     /// Says that a part will be looked at: what of it is not in memory is read at once, and no
-    /// more. Where that can't be done, it is read when it is looked at.
+    /// more. Where that can't be done, it is read when it is looked at; so it is in a short file,
+    /// all of which the system reads then.
     pub fn will_need(&self, offset: u64, bytes: usize) {
         #[cfg(unix)]
         if let (Bytes::File(map), Ok(offset)) = (&self.0, usize::try_from(offset))
+            && map.len() > READ_AROUND_BYTES
             && offset.checked_add(bytes).is_some_and(|end| end <= map.len())
         {
             let _ = map.advise_range(memmap2::Advice::WillNeed, offset, bytes);

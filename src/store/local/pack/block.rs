@@ -18,7 +18,7 @@ use zstd::zstd_safe::DCtx;
 use super::super::index::BlockPlace;
 use super::super::paged::u32_at;
 use super::dictionary::Reference;
-use super::fold;
+use super::{fold, stored};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::store::{Content, Stored};
@@ -179,6 +179,11 @@ impl<'p> Block<'p> {
         self.header.form.has_dictionary.then(|| Reference::decode(self.frame))
     }
 
+    /// Gives what its frame holds, if it is not compressed.
+    pub(crate) fn stored(&self) -> Option<&'p [u8]> {
+        (!self.header.form.has_dictionary).then(|| stored::content(self.frame)).flatten()
+    }
+
     /// Checks that this is the block that the index was written for.
     pub(crate) fn agree(&self, place: &BlockPlace, path: &Path) -> Result<()> {
         match *place == self.header.place(place.offset) {
@@ -217,7 +222,13 @@ impl<'p> Block<'p> {
         // What is folded is shorter.
         let mut raw = Vec::with_capacity(raw_bytes);
         let written = match (self.header.form.has_dictionary, dictionary) {
-            (false, _) => decompress(self.frame, &[], &mut raw),
+            (false, _) => match self.stored() {
+                Some(content) => {
+                    raw.extend_from_slice(content);
+                    Ok(content.len())
+                }
+                None => decompress(self.frame, &[], &mut raw),
+            },
             (true, Some(text)) => decompress(&self.frame[Reference::BYTES..], text, &mut raw),
             (true, None) => Err("its dictionary is not known"),
         };

@@ -19,6 +19,7 @@ use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, Block, BlockHeader, 
 use super::dictionary::{self, Reference};
 use super::options::PackOptions;
 use super::press::{self, Full, How, Placed, Press, Pressed};
+use super::stored::STORED_BYTES_MAX;
 use super::{FLAG_DICTIONARIES, FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
 use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
@@ -30,6 +31,9 @@ use crate::slots::{Slots, slot_hash};
 
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
+
+/// How long the blocks of a tail are: who wants the newest object alone hashes one of them.
+const TAIL_BLOCK_BYTES: usize = 16 << 10;
 
 /// How hard zstd tries on guards, which look random.
 const GUARD_LEVEL: i32 = 1;
@@ -65,6 +69,7 @@ impl PackWriter {
         mut options: PackOptions,
     ) -> Result<PackWriter> {
         options.block_bytes = options.block_bytes.min(PACKED_BYTES_MAX);
+        options.tail_bytes = options.tail_bytes.min(STORED_BYTES_MAX);
         let near = dir.join("pack-new");
         let PackOptions { level, first_level, fold, threads, .. } = options;
         let how = How { level, first_level, fold, dictionary: None, threads };
@@ -138,8 +143,10 @@ impl PackWriter {
         let header = id::Header::new(kind, content.len() as u64);
         let header = header.bytes();
         let object_bytes = header.len() + content.len();
-        if !self.raw.is_empty() && self.raw.len() + object_bytes > self.options.block_bytes {
-            self.end_block()?;
+        // What may become the tail is held back.
+        let room_bytes = self.options.block_bytes + self.options.tail_bytes;
+        while !self.raw.is_empty() && self.raw.len() + object_bytes > room_bytes {
+            self.end_block(self.fitting(), false)?;
         }
         let start = self.raw.len();
         self.raw.extend_from_slice(header);
@@ -155,7 +162,7 @@ impl PackWriter {
     /// Copies the wanted rows of a block of another pack, the whole block as it is.
     ///
     /// Where one of its objects is not wanted, or is here already, the others are added one by one;
-    /// so are all where the block is folded and this pack may not be.
+    /// so are all where the block is folded and this pack may not be, or is not compressed.
     pub(crate) fn add_block(
         &mut self,
         pack: &Pack,
@@ -174,6 +181,7 @@ impl PackWriter {
             || ids.iter().any(|id| self.number(id).is_some())
             || found.header.form.is_folded && !self.options.fold
             || found.header.form.has_dictionary && !self.options.dictionaries
+            || found.stored().is_some()
         {
             let raw = pack.load(block)?;
             for (row, id) in rows.iter().zip(&ids) {
@@ -193,7 +201,7 @@ impl PackWriter {
                 "a block does not hold the objects that the index says",
             ));
         }
-        self.end_block()?;
+        self.end_blocks(0)?;
         self.flush(true)?;
         let adopted = self.adopt(pack, &found)?;
         for (row, id) in rows.iter().zip(&ids) {
@@ -248,7 +256,7 @@ impl PackWriter {
         depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
         before: &mut dyn FnMut(&Id) -> Result<()>,
     ) -> Result<PackInfo> {
-        self.end_block()?;
+        self.end_blocks(self.options.tail_bytes)?;
         self.flush(true)?;
         let pack_id = self.end_pack()?;
         let pack_bytes = self.file.len();
@@ -311,15 +319,48 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Has the block being filled compressed, if there is anything in it.
-    fn end_block(&mut self) -> Result<()> {
-        if self.raw.is_empty() {
-            return Ok(());
+    /// Ends all blocks; the last objects, up to `tail_bytes`, stay as they are, in short ones.
+    fn end_blocks(&mut self, tail_bytes: usize) -> Result<()> {
+        while !self.raw.is_empty() {
+            let is_stored = self.raw.len() <= tail_bytes;
+            let kept = if is_stored { TAIL_BLOCK_BYTES } else { tail_bytes };
+            let objects = match self.raw.len().checked_sub(kept) {
+                None | Some(0) => self.raw_ids.len(),
+                Some(before) => self.filling().take_while(|start| *start < before).count(),
+            };
+            self.end_block(objects.min(self.fitting()), is_stored)?;
         }
-        assert!(self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
-        let room = Vec::with_capacity(self.raw.len());
-        let raw = std::mem::replace(&mut self.raw, room);
-        self.press.give(Full { raw, ids: std::mem::take(&mut self.raw_ids) })?;
+        Ok(())
+    }
+
+    /// Gives where the objects of what is being filled begin.
+    fn filling(&self) -> impl Iterator<Item = usize> {
+        let first = self.positions.len() - self.raw_ids.len();
+        self.positions[first..].iter().map(|(_, position)| position.offset as usize)
+    }
+
+    /// Gives how many of the objects being filled fit a block; one does, whatever its length.
+    fn fitting(&self) -> usize {
+        let ends = self.filling().skip(1).chain([self.raw.len()]);
+        ends.take_while(|end| *end <= self.options.block_bytes).count().max(1)
+    }
+
+    /// Makes a block of the first objects being filled; the others begin the next one.
+    fn end_block(&mut self, objects: usize, is_stored: bool) -> Result<()> {
+        let cut = self.filling().nth(objects).unwrap_or(self.raw.len());
+        assert!(cut <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
+        let mut rest = Vec::with_capacity(self.raw.len());
+        rest.extend_from_slice(&self.raw[cut..]);
+        self.raw.truncate(cut);
+        let rest_ids = self.raw_ids.split_off(objects);
+        let first = self.positions.len() - rest_ids.len();
+        for (_, position) in &mut self.positions[first..] {
+            position.block += 1;
+            position.offset -= cut as u32;
+        }
+        let raw = std::mem::replace(&mut self.raw, rest);
+        let ids = std::mem::replace(&mut self.raw_ids, rest_ids);
+        self.press.give(Full { raw, ids, is_stored })?;
         self.full_blocks += 1;
         self.flush(false)
     }
