@@ -62,7 +62,7 @@ pub struct DirEntry {
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
-    /// Maps a file that nobody changes any more.
+    /// Maps a file that nobody changes any more; a short one may be read in its place.
     fn map(&self, path: &Path) -> io::Result<Mapping>;
     /// Gives a file's length.
     fn len(&self, path: &Path) -> io::Result<u64>;
@@ -161,6 +161,9 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
 /// So much the system reads around a byte of a mapping that is looked at.
 const READ_AROUND_BYTES: usize = 128 << 10;
 
+/// A file of up to a page is read: mapping it, and looking at it for the first time, takes longer.
+const READ_BYTES_MAX: usize = 4 << 10;
+
 /// The bytes of an immutable file.
 pub struct Mapping(Bytes);
 
@@ -240,10 +243,13 @@ impl Disk for OsDisk {
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
         let file = File::open(path)?;
-        match file.metadata()?.len() {
-            0 => Ok(Mapping::new([])),
-            bytes => map_immutable(&file, bytes as usize),
+        let bytes = file.metadata()?.len() as usize;
+        if bytes > READ_BYTES_MAX {
+            return map_immutable(&file, bytes);
         }
+        let mut content = vec![0; bytes];
+        file.read_exact_at(&mut content, 0)?;
+        Ok(Mapping::new(content))
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
