@@ -79,10 +79,7 @@ impl Window {
     /// Adds what was just written at `offset`; its end where it is long.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
         self.begun += bytes.len() as u64;
-        let skipped = match bytes.len() > Window::KEPT_BYTES_MAX {
-            true => bytes.len() - Window::KEPT_BYTES_LEFT,
-            false => 0,
-        };
+        let skipped = bytes.len().saturating_sub(Window::KEPT_BYTES_LEFT);
         let (offset, bytes) = (offset + skipped as u64, &bytes[skipped..]);
         if self.end() != offset {
             self.buffer.clear();
