@@ -26,7 +26,7 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{self, Id, Kind};
 use crate::object;
-use crate::slots::{Slots, slot_hash};
+use crate::slots::{Slots, begin_of, slot_hash};
 
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
@@ -45,6 +45,8 @@ pub(crate) struct PackWriter {
     /// The raw content of the block being filled, and its ids.
     raw: Vec<u8>,
     raw_ids: Vec<Id>,
+    /// Where blocks were that are written.
+    rooms: Vec<Vec<u8>>,
     /// How many blocks were begun before that one.
     full_blocks: u32,
     /// Dictionaries that came with blocks of other packs, by their packs.
@@ -76,6 +78,7 @@ impl PackWriter {
             press: Press::new(how),
             raw: Vec::new(),
             raw_ids: Vec::new(),
+            rooms: Vec::new(),
             full_blocks: 0,
             adopted: HashMap::new(),
             positions: Vec::new(),
@@ -252,8 +255,7 @@ impl PackWriter {
         self.flush(true)?;
         let pack_id = self.end_pack()?;
         let pack_bytes = self.file.len();
-        let mut order: Vec<u32> = (0..self.positions.len() as u32).collect();
-        order.sort_unstable_by_key(|number| self.positions[*number as usize].0);
+        let order = self.order();
         let index = self.write_index(&pack_id, pack_bytes, &order)?;
         let graph = self.write_graph(&pack_id, &order, depth_of)?;
         let info = PackInfo {
@@ -317,7 +319,8 @@ impl PackWriter {
             return Ok(());
         }
         assert!(self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
-        let room = Vec::with_capacity(self.raw.len());
+        let mut room = self.rooms.pop().unwrap_or_default();
+        room.reserve(self.raw.len());
         let raw = std::mem::replace(&mut self.raw, room);
         self.press.give(Full { raw, ids: std::mem::take(&mut self.raw_ids) })?;
         self.full_blocks += 1;
@@ -327,8 +330,10 @@ impl PackWriter {
     /// Writes the blocks that are compressed; all of them, if it is to wait for them.
     fn flush(&mut self, all: bool) -> Result<()> {
         while let Some(pressed) = self.press.take(all) {
-            let Pressed { header, frame } = pressed?;
+            let Pressed { header, frame, mut room } = pressed?;
             self.put_block(&header, &frame)?;
+            room.clear();
+            self.rooms.push(room);
         }
         Ok(())
     }
@@ -363,6 +368,15 @@ impl PackWriter {
         trailer.extend_from_slice(pack_id.as_bytes());
         self.file.write(&trailer)?;
         Ok(pack_id)
+    }
+
+    /// Gives the numbers of the objects in the order of their ids.
+    fn order(&self) -> Vec<u32> {
+        let begins = self.positions.iter().map(|(id, _)| begin_of(id));
+        let mut order: Vec<(u64, u32)> = begins.zip(0..).collect();
+        let id = |number: u32| &self.positions[number as usize].0;
+        order.sort_unstable_by(|one, two| one.0.cmp(&two.0).then_with(|| id(one.1).cmp(id(two.1))));
+        order.into_iter().map(|(_, number)| number).collect()
     }
 
     fn write_index(&self, pack_id: &Id, pack_bytes: u64, order: &[u32]) -> Result<AsideFile> {
