@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub use bell::{Bell, Heard};
+pub use bell::{Bell, Heard, Until};
 pub use files::{
     ASIDE_SUFFIX, aside, create_dir_durably, files_below, read_file, remove_if_empty, remove_tree,
     replace_file,
@@ -159,6 +159,24 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
             }
         }
         Ok(filled)
+    }
+}
+
+/// The lock on a file, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Locked<'a>(&'a dyn DiskFile);
+
+impl Locked<'_> {
+    /// Takes the lock, unless another handle has it.
+    pub(crate) fn try_new(file: &dyn DiskFile) -> io::Result<Option<Locked<'_>>> {
+        Ok(file.try_lock()?.then(|| Locked(file)))
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.0.unlock();
     }
 }
 

@@ -122,11 +122,10 @@ impl Inner {
         let mirrored = mirrors.follow(&moves);
         mirrors.keep_until(end);
         if mirrored.is_ok() && mirrors.is_whole() {
-            let followed = guard.release(state.manifest.generation).unwrap_or(false);
-            self.followed.store(followed, Ordering::Relaxed);
+            // Where its record, or a mirror, could not be written, the lock looks as if its holder
+            // had died: the transaction stands, and the next writer mends the mirrors.
+            let _ = guard.release(state.manifest.generation);
         }
-        // Where a mirror or the lock's record could not be written, the lock looks as if its holder
-        // had died: the transaction stands, and the next writer mends the mirrors.
         Ok(Some(end))
     }
 

@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes};
+use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes, Until};
 use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
@@ -107,9 +107,9 @@ impl LockFile {
             if self.bell.is_silent() && waited < EAGER {
                 std::thread::yield_now();
             } else if waited < 50 * EAGER {
-                self.bell.wait(heard, SHORT_PAUSE);
+                self.bell.wait(heard, Until::Next, SHORT_PAUSE);
             } else {
-                self.bell.wait(heard, LONG_PAUSE);
+                self.bell.wait(heard, Until::Next, LONG_PAUSE);
             }
         }
     }
@@ -194,18 +194,18 @@ fn put_digits(mut number: u64, field: &mut [u8]) {
 }
 
 impl Guard<'_> {
-    /// Gives the lock back in good order, under a manifest of this generation, and says whether
-    /// another process was woken for it.
-    pub(crate) fn release(mut self, generation: u64) -> Result<bool> {
+    /// Gives the lock back in good order, under a manifest of this generation.
+    pub(crate) fn release(mut self, generation: u64) -> Result<()> {
         self.lock.write(0, generation)?;
-        Ok(self.unlock())
+        self.unlock();
+        Ok(())
     }
 
-    fn unlock(&mut self) -> bool {
+    fn unlock(&mut self) {
         self.held = false;
         // A lock that cannot be given back is given back when the file is closed.
         let _ = self.lock.file.unlock();
-        self.lock.bell.ring_for_one()
+        self.lock.bell.ring_for_one();
     }
 }
 

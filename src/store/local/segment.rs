@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdMap, Kind};
 use crate::store::local::durable::Position;
@@ -350,6 +350,11 @@ impl Segment {
     /// Makes all that was written durable.
     pub(crate) fn sync(&self) -> std::io::Result<()> {
         self.file.sync_data()
+    }
+
+    /// Takes the task to prepare the segment after this one, unless another process has it.
+    pub(crate) fn claim_successor(&self) -> std::io::Result<Option<Locked<'_>>> {
+        Locked::try_new(&*self.file)
     }
 
     /// Hashes the content of every object, and refuses the first that does not match its id.

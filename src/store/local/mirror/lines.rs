@@ -100,6 +100,17 @@ fn line_text(line: usize, value: Option<&str>) -> [u8; LINE_BYTES] {
     text
 }
 
+/// Writes lines, those that are neighbours at once.
+fn write_lines(file: &dyn DiskFile, changes: &Changes<'_>) -> io::Result<()> {
+    let mut changes = changes.to_vec();
+    changes.sort_unstable_by_key(|(line, _)| *line);
+    changes.chunk_by(|(one, _), (next, _)| one + 1 == *next).try_for_each(|run| {
+        let lines = run.iter();
+        let text = lines.flat_map(|(line, value)| line_text(*line, value.map(shown).as_deref()));
+        file.write_all_at(&text.collect::<Vec<u8>>(), (run[0].0 * LINE_BYTES) as u64)
+    })
+}
+
 impl Mirrors {
     /// Gives the file of a session's lines.
     pub(super) fn lines_path(&self, session: &str) -> PathBuf {
@@ -135,10 +146,7 @@ impl Mirrors {
     ) -> Result<()> {
         let removes = changes.iter().any(|(_, value)| value.is_none());
         let written = match self.lines.get(session).filter(|_| !removes) {
-            Some(file) => changes.iter().try_for_each(|(line, value)| {
-                let text = line_text(*line, value.map(shown).as_deref());
-                file.write_all_at(&text, (line * LINE_BYTES) as u64)
-            }),
+            Some(file) => write_lines(&**file, changes),
             None => self.put_all_lines(session, changes, is_new),
         };
         written.map_err(|source| {
