@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub use bell::{Bell, Heard};
+pub use bell::{Bell, Heard, Until};
 pub use files::{
     ASIDE_SUFFIX, aside, create_dir_durably, files_below, read_file, remove_if_empty, remove_tree,
     replace_file,
@@ -117,6 +117,10 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Makes the content durable, and what is needed to read it back.
     fn sync_data(&self) -> io::Result<()>;
+    /// Says that a sync will follow: these bytes, just written, may go to the disk already.
+    fn begin_sync(&self, offset: u64, bytes: u64) {
+        let _ = (offset, bytes);
+    }
     /// Takes the exclusive lock on the file, unless another handle has it.
     fn try_lock(&self) -> io::Result<bool>;
     /// Gives the lock back.
@@ -155,6 +159,24 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
             }
         }
         Ok(filled)
+    }
+}
+
+/// The lock on a file, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Locked<'a>(&'a dyn DiskFile);
+
+impl Locked<'_> {
+    /// Takes the lock, unless another handle has it.
+    pub(crate) fn try_new(file: &dyn DiskFile) -> io::Result<Option<Locked<'_>>> {
+        Ok(file.try_lock()?.then(|| Locked(file)))
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be given back is given back when the file is closed.
+        let _ = self.0.unlock();
     }
 }
 
@@ -346,6 +368,16 @@ impl DiskFile for OsFile {
         self.0.sync_data()
     }
 
+    /// Linux begins to write what it is told will not be needed; a page that is not written yet
+    /// stays in memory all the same.
+    #[cfg(target_os = "linux")]
+    fn begin_sync(&self, offset: u64, bytes: u64) {
+        if let Some(bytes) = std::num::NonZeroU64::new(bytes) {
+            let advice = rustix::fs::Advice::DontNeed;
+            let _ = rustix::fs::fadvise(&self.0, offset, Some(bytes), advice);
+        }
+    }
+
     fn try_lock(&self) -> io::Result<bool> {
         let contended = fs2::lock_contended_error().raw_os_error();
         match fs2::FileExt::try_lock_exclusive(&self.0) {
@@ -396,17 +428,6 @@ fn map_bells(_: &Path) -> io::Result<(Bell, Bell)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn replacing_a_file_leaves_nothing_beside_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        replace_file(&OsDisk, &path, b"one").unwrap();
-        replace_file(&OsDisk, &path, b"three").unwrap();
-        assert_eq!(read_file(&OsDisk, &path, 10).unwrap(), b"three");
-        assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1);
-        assert!(read_file(&OsDisk, &path, 4).is_err());
-    }
 
     #[test]
     fn a_lock_excludes_other_handles_until_it_is_given_back() {

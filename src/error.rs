@@ -281,8 +281,7 @@ pub enum Error {
 impl Error {
     /// Wraps what the system said, with what was tried and where.
     pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
-        let path = path.into();
-        move |source| Error::Io { action, path, source }
+        move |source| Error::Io { action, path: path.into(), source }
     }
 
     /// Reports damage in a file.

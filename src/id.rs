@@ -3,8 +3,9 @@
 //! An id is BLAKE3 over `"<kind> <len>\0" + content`. The kind and the length are part of what is
 //! hashed, so an entry can never pass for a blob; compression is not, so it never touches an id.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -113,6 +114,30 @@ impl Hash for Id {
     }
 }
 
+/// Objects by their ids, where there are no more than a segment or a transaction holds.
+pub(crate) type IdMap<V> = HashMap<Id, V, BuildHasherDefault<WordHasher>>;
+/// Ids, where there are no more than a segment or a transaction holds.
+pub(crate) type IdSet = HashSet<Id, BuildHasherDefault<WordHasher>>;
+
+/// Takes the word that an id gives for its hash as it is: to hash it again takes longer than all
+/// else that a lookup does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 impl Id {
     /// How many bytes an id has.
     pub const BYTES: usize = 32;
@@ -121,20 +146,27 @@ impl Id {
 
     /// Hashes an object's kind, length and content.
     pub fn of(kind: Kind, content: &[u8]) -> Id {
-        const SHORT_BYTES_MAX: usize = 2048;
+        const SHORT_BYTES: usize = 1024;
+        const WHOLE_BYTES_MAX: usize = 128 << 10;
         let header = Header::new(kind, content.len() as u64);
         let header = header.bytes();
-        if content.len() > SHORT_BYTES_MAX {
-            let mut hasher = IdHasher::new(kind, content.len() as u64);
-            hasher.update(content);
-            return hasher.finish();
-        }
-        // One piece is hashed faster than two, by more than it takes to put them together.
-        let mut whole = [0; SHORT_BYTES_MAX + HEADER_BYTES_MAX];
-        let whole = &mut whole[..header.len() + content.len()];
-        whole[..header.len()].copy_from_slice(header);
-        whole[header.len()..].copy_from_slice(content);
-        Id(*blake3::hash(whole).as_bytes())
+        // One piece is hashed faster than two, by more than it takes to put them together: behind
+        // a header, each stretch of 1 KiB is hashed by itself until there are many.
+        let hash = match header.len() + content.len() {
+            bytes if bytes <= SHORT_BYTES => {
+                let mut whole = [0; SHORT_BYTES];
+                whole[..header.len()].copy_from_slice(header);
+                whole[header.len()..bytes].copy_from_slice(content);
+                blake3::hash(&whole[..bytes])
+            }
+            bytes if bytes <= WHOLE_BYTES_MAX => blake3::hash(&[header, content].concat()),
+            _ => {
+                let mut hasher = IdHasher::new(kind, content.len() as u64);
+                hasher.update(content);
+                return hasher.finish();
+            }
+        };
+        Id(*hash.as_bytes())
     }
 
     /// Takes the bytes of an id as they are.
@@ -152,6 +184,17 @@ impl Id {
         &self.0
     }
 
+    /// Gives the id's hex digits.
+    pub(crate) fn digits(&self) -> [u8; Id::DIGITS] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; Id::DIGITS];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        text
+    }
+
     /// Gives the first `digits` hex digits, 64 at the most.
     pub fn short(&self, digits: usize) -> String {
         let mut text = self.to_string();
@@ -162,13 +205,7 @@ impl Id {
 
 impl fmt::Display for Id {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0u8; Id::DIGITS];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        out.pad(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+        out.pad(std::str::from_utf8(&self.digits()).expect("hex digits are ASCII"))
     }
 }
 
@@ -297,7 +334,7 @@ mod tests {
 
     #[test]
     fn short_and_long_content_is_hashed_alike() {
-        for bytes in [0, 1, 2047, 2048, 2049, 100_000] {
+        for bytes in [0, 1, 1013, 1014, 2048, 100_000, 131_058, 131_059, 200_000] {
             let content = vec![7; bytes];
             let whole = [format!("event {bytes}\0").as_bytes(), &content].concat();
             assert_eq!(Id::of(Kind::Event, &content).0, *blake3::hash(&whole).as_bytes());

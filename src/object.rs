@@ -226,18 +226,19 @@ pub fn outline(kind: Kind, content: &[u8]) -> Result<Outline> {
         Kind::Session => &["sid", "time"],
     };
     let (mut label, mut time, mut parents) = (String::new(), None, Vec::new());
-    for (key, value) in cbor::head(content, keys).map_err(|why| invalid(kind, why))? {
-        match (key, value) {
-            ("type", Value::Text(text)) => label = text,
-            ("sid", Value::Text(_)) => {}
-            ("time", Value::Integer(integer)) => time = Some(integer),
-            ("parents" | "priors", Value::List(items)) => {
-                let ids = items.iter().map(Value::as_link).collect::<Option<Vec<Id>>>();
-                parents = ids.ok_or_else(|| invalid(kind, "expected a list of links"))?;
+    let read = cbor::head(content, keys, |key, reader| {
+        match key {
+            "type" => label = reader.text()?.to_owned(),
+            "sid" => drop(reader.text()?),
+            "time" => time = Some(reader.integer()?),
+            _ => {
+                let links = 0..reader.list_begin()?;
+                parents = links.map(|_| reader.link()).collect::<Result<_, _>>()?;
             }
-            (key, _) => return Err(invalid(kind, format!("{key} is of the wrong type"))),
         }
-    }
+        Ok(())
+    });
+    read.map_err(|why| invalid(kind, why))?;
     Ok(Outline { label, parents, time: time.ok_or_else(|| invalid(kind, "time is missing"))? })
 }
 

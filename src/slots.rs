@@ -17,6 +17,11 @@ pub(crate) fn slot_hash(id: &Id) -> u64 {
     u64::from_be_bytes(*last)
 }
 
+/// Gives the begin of an id as a number: ids are in the order of these, where they differ.
+pub(crate) fn begin_of(id: &Id) -> u64 {
+    u64::from_be_bytes(*id.as_bytes().first_chunk().expect("an id has 32 bytes"))
+}
+
 /// Places of things in a list, each thing there once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {

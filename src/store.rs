@@ -227,6 +227,16 @@ impl Content {
         assert!(range.start <= range.end && range.end <= buffer.len(), "range within the buffer");
         Content { buffer, range }
     }
+
+    /// Gives how long the buffer is that it holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Says whether another is a part of the same buffer.
+    pub(crate) fn shares_with(&self, other: &Content) -> bool {
+        Arc::ptr_eq(&self.buffer, &other.buffer)
+    }
 }
 
 impl From<Vec<u8>> for Content {

@@ -29,7 +29,7 @@ pub use transcript::{
 };
 
 /// How many ids a path asks for at first, and at the most.
-const PATH_BATCH_MIN: usize = 16;
+const PATH_BATCH_MIN: usize = 4;
 const PATH_BATCH_MAX: usize = 4096;
 
 /// How many objects are looked up together when all links are followed.

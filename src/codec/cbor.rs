@@ -41,23 +41,24 @@ pub(crate) fn is_encoding(record: &Record<'_>, bytes: &[u8]) -> Result<(), usize
     }
 }
 
-/// Reads the pairs at the start of a map for as long as their keys are among `keys`.
+/// Reads the pairs at the start of a map for as long as their keys are among `keys`; `read` reads
+/// the value of one.
 ///
 /// What follows is neither read nor checked.
-pub(crate) fn head(
-    bytes: &[u8],
-    keys: &'static [&'static str],
-) -> Result<Vec<(&'static str, Value)>, String> {
+pub(crate) fn head<'a>(
+    bytes: &'a [u8],
+    keys: &[&'static str],
+    mut read: impl FnMut(&'static str, &mut Reader<'a>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let mut reader = Reader::new(bytes);
-    let mut pairs = Vec::with_capacity(keys.len());
     for _ in 0..reader.map_begin()? {
         let found = reader.text()?;
         let Some(key) = keys.iter().find(|key| **key == found) else {
             break;
         };
-        pairs.push((*key, reader.value()?));
+        read(key, &mut reader)?;
     }
-    Ok(pairs)
+    Ok(())
 }
 
 /// Reads the first link of the list that a map has under `key`, if nothing stands before it but

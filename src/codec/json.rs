@@ -14,13 +14,23 @@ pub use write::{Spacing, Style, pretty, to_string, write, write_styled};
 
 /// Finds the next byte that ends or interrupts a run of plain characters in a string.
 ///
-/// That is a quote, a backslash or a control character; eight bytes are looked at together.
+/// That is a quote, a backslash or a control character. As long as there is none, as many bytes are
+/// looked at together as a processor compares at once; then eight.
 fn special(bytes: &[u8], from: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES * 0x80;
     // The lowest byte flagged is truly below the limit; borrows only disturb those above it.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHS;
     let mut at = from;
+    while let Some(chunk) = bytes[at..].first_chunk::<32>() {
+        let found = chunk.iter().fold(0, |found, byte| {
+            found | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\')
+        });
+        if found != 0 {
+            break;
+        }
+        at += chunk.len();
+    }
     while let Some(chunk) = bytes[at..].first_chunk::<8>() {
         let word = u64::from_le_bytes(*chunk);
         let quote = below(word ^ (ONES * u64::from(b'"')), 1);

@@ -162,8 +162,6 @@ pub(crate) struct Inner {
     outrun: AtomicBool,
     /// Rung after a sync; there from the first commit on.
     sync_bell: OnceLock<Bell>,
-    /// Whether another process was woken for the lock after the last commit.
-    followed: AtomicBool,
     /// The open segment for which the next one was seen to be prepared.
     spare_seen: AtomicU64,
     /// Held by the thread that prepares it.
@@ -236,7 +234,6 @@ impl LocalStore {
             asides_swept: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),
-            followed: AtomicBool::new(false),
             spare_seen: AtomicU64::new(0),
             preparing: Mutex::new(()),
             syncing: Mutex::new(()),
@@ -284,11 +281,10 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let target = self.inner.commit(plan).inspect_err(|_| self.inner.decline_sync())?;
+        let target = self.inner.commit(durability, plan)?;
         match durability {
             Durability::Full => self.inner.wait_durable(target)?,
             Durability::Relaxed => {
-                self.inner.decline_sync();
                 self.housekeeper.sync_soon(self.inner.is_far_behind(target));
             }
         }
@@ -412,7 +408,7 @@ impl Inner {
             transaction::check_links(object, snapshot)?;
             Ok(Transaction::default())
         };
-        let target = self.commit(&mut plan)?;
+        let target = self.commit(Durability::Full, &mut plan)?;
         self.wait_durable(target)
     }
 

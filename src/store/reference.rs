@@ -50,7 +50,7 @@ impl RefName {
                 why: "it holds a slash",
             });
         }
-        RefName::new(format!("sessions/{session}/{rest}"))
+        RefName::new(["sessions/", session, "/", rest].concat())
     }
 
     /// Gives the name as text.

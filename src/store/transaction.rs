@@ -1,9 +1,7 @@
 //! What a store is asked to commit, and the checks that every store makes of it.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::error::{Error, Result};
-use crate::id::{Id, Kind};
+use crate::id::{Id, IdMap, IdSet, Kind};
 use crate::object::{self, NewObject};
 use crate::store::{OBJECT_BYTES_MAX, RefName, RefValue, Snapshot};
 
@@ -85,8 +83,7 @@ impl Transaction {
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
         self.check_size()?;
         self.drop_known(snapshot)?;
-        let new: HashMap<Id, Kind> =
-            self.objects.iter().map(|object| (object.id, object.kind)).collect();
+        let new: IdMap<Kind> = self.objects.iter().map(|object| (object.id, object.kind)).collect();
         self.check_links(snapshot, &new)?;
         let moves = self.moves(snapshot, &new)?;
         if moves.is_empty() {
@@ -112,7 +109,7 @@ impl Transaction {
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
         let known = snapshot.known(&self.objects)?;
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         let mut place = 0;
         self.objects.retain(|object| {
             let keep = !known[place] && seen.insert(object.id);
@@ -122,7 +119,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn check_links(&self, snapshot: &dyn Snapshot, new: &HashMap<Id, Kind>) -> Result<()> {
+    fn check_links(&self, snapshot: &dyn Snapshot, new: &IdMap<Kind>) -> Result<()> {
         let mut outside = Vec::new();
         for object in &self.objects {
             let links = object.links.iter().filter(|link| !new.contains_key(link));
@@ -137,17 +134,18 @@ impl Transaction {
         Ok(())
     }
 
-    fn moves(&self, snapshot: &dyn Snapshot, new: &HashMap<Id, Kind>) -> Result<Vec<RefMove>> {
-        let mut names = HashSet::new();
+    fn moves(&self, snapshot: &dyn Snapshot, new: &IdMap<Kind>) -> Result<Vec<RefMove>> {
+        let mut names: Vec<&RefName> = self.refs.iter().map(|update| &update.name).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::InvalidName {
+                what: "ref update",
+                name: twice[0].to_string(),
+                why: "a transaction moves a ref at most once",
+            });
+        }
         let mut moves = Vec::with_capacity(self.refs.len());
         for update in &self.refs {
-            if !names.insert(&update.name) {
-                return Err(Error::InvalidName {
-                    what: "ref update",
-                    name: update.name.to_string(),
-                    why: "a transaction moves a ref at most once",
-                });
-            }
             let old = snapshot.reference(&update.name)?;
             check_expected(update, old.as_ref())?;
             if let Some(RefValue::Id(target)) = &update.new {

@@ -37,8 +37,8 @@ impl<'a> Reader<'a> {
 
     /// Says whether [`Value::fault`] may find something in a value that was read.
     ///
-    /// Most values are made of short strings, integers and a few keys that differ in length or in
-    /// their ends; that is seen in passing.
+    /// Most values are made of short strings, integers and a few keys that differ, mostly in length
+    /// or in their ends; that is seen in passing.
     pub(crate) fn doubts(&self) -> bool {
         self.doubts
     }
@@ -151,12 +151,14 @@ impl<'a> Reader<'a> {
                 self.doubts |= argument > KEYS_COMPARED_MAX as u64;
                 let mut marks = 0;
                 for _ in 0..argument {
-                    pairs.push((String::new(), Value::Null));
-                    let (key, value) = pairs.last_mut().expect("it was just pushed");
                     let found = self.key()?;
                     let mark = key_mark(found);
-                    self.doubts |= marks & mark != 0;
+                    let mut earlier = pairs.iter().map(|(key, _): &(String, _)| key.as_bytes());
+                    self.doubts |= marks & mark != 0
+                        && (argument > KEYS_COMPARED_MAX as u64 || earlier.any(|key| key == found));
                     marks |= mark;
+                    pairs.push((String::new(), Value::Null));
+                    let (key, value) = pairs.last_mut().expect("it was just pushed");
                     *key = key_text(found)?.to_owned();
                     self.value_into(value, depth - 1)?;
                 }

@@ -19,8 +19,8 @@ use crate::object::{self, NewObject};
 use crate::ops::redact::Scrubber;
 
 /// How much of a file is handed on at a time, and how many such stretches may wait.
-const STRETCH_BYTES: usize = 512 << 10;
-pub(super) const STRETCHES_WAITING: usize = 8;
+const STRETCH_BYTES: usize = 128 << 10;
+pub(super) const STRETCHES_WAITING: usize = 16;
 
 /// A file that is one document is held in memory whole; a longer one is read by lines.
 const DOCUMENT_BYTES_MAX: u64 = 12 << 20;
@@ -97,8 +97,11 @@ pub(super) fn feed(
     spent: &Receiver<Vec<Value>>,
     ahead: Ahead<'_>,
 ) {
+    // One for all files: a new one would be memory that nobody has touched yet.
+    let mut buffer = Vec::new();
     for order in orders {
-        let opened = Feeder::open(order, scrubber, spent, ahead);
+        buffer.clear();
+        let opened = Feeder::open(order, scrubber, spent, ahead, &mut buffer);
         let read = opened.and_then(|feeder| feeder.read(sink));
         let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
         if !listens {
@@ -122,7 +125,7 @@ struct Feeder<'a> {
     /// What follows the last value, as far as it was read and split.
     loose: Vec<u8>,
     /// What was read and not split yet.
-    buffer: Vec<u8>,
+    buffer: &'a mut Vec<u8>,
     resumed: bool,
     lines: u64,
 }
@@ -133,6 +136,7 @@ impl<'a> Feeder<'a> {
         scrubber: Option<&'a Scrubber>,
         spent: &'a Receiver<Vec<Value>>,
         ahead: Ahead<'a>,
+        buffer: &'a mut Vec<u8>,
     ) -> Result<Feeder<'a>> {
         let Order { origin, known } = order;
         let (reader, path) = match origin {
@@ -152,7 +156,7 @@ impl<'a> Feeder<'a> {
             hasher: blake3::Hasher::new(),
             bytes: 0,
             loose: Vec::new(),
-            buffer: Vec::new(),
+            buffer,
             resumed: false,
             lines: 0,
         };
@@ -207,7 +211,7 @@ impl<'a> Feeder<'a> {
         }
         loop {
             is_over = is_over || self.fill(STRETCH_BYTES)?;
-            let end = memchr::memrchr(b'\n', &self.buffer).map(|at| at + 1);
+            let end = memchr::memrchr(b'\n', self.buffer).map(|at| at + 1);
             let is_cut = end.is_none() && !is_over && self.buffer.len() >= LINE_BYTES_MAX;
             let end = match end {
                 _ if is_over || is_cut => self.buffer.len(),
@@ -252,7 +256,7 @@ impl<'a> Feeder<'a> {
 
     fn finish(mut self, sink: &SyncSender<Fed>) -> Result<bool> {
         let mut tail = std::mem::take(&mut self.loose);
-        tail.append(&mut self.buffer);
+        tail.append(self.buffer);
         let prefix = Prefix {
             bytes: self.bytes,
             hash: self.hasher.finalize().to_hex().to_string(),
@@ -277,17 +281,17 @@ impl<'a> Feeder<'a> {
 
     /// Reads the file as one document, if it is one, and says whether anybody listens.
     fn document(&mut self, sink: &SyncSender<Fed>) -> Result<Option<bool>> {
-        let mut whole = std::mem::take(&mut self.buffer);
+        let mut whole = std::mem::take(self.buffer);
         let rest = self.reader.by_ref().take(DOCUMENT_BYTES_MAX - whole.len() as u64);
         let mut rest = rest;
         rest.read_to_end(&mut whole).map_err(Error::io("read", self.path.clone()))?;
         if whole.len() as u64 >= DOCUMENT_BYTES_MAX {
-            self.buffer = whole;
+            *self.buffer = whole;
             return Ok(None);
         }
         let mut splitter = Splitter::default();
         let Some(split) = splitter.document(&whole) else {
-            self.buffer = whole;
+            *self.buffer = whole;
             return Ok(None);
         };
         let values = whole.len() - splitter.pending_bytes();
@@ -328,21 +332,11 @@ impl<'a> Feeder<'a> {
 
     /// Reads until the buffer is so long, and says whether the file ended before.
     fn fill(&mut self, bytes: usize) -> Result<bool> {
-        let mut filled = self.buffer.len();
-        self.buffer.resize(bytes.max(filled), 0);
-        while filled < self.buffer.len() {
-            let mut buffer = std::mem::take(&mut self.buffer);
-            let count = self.read_some(&mut buffer[filled..]);
-            self.buffer = buffer;
-            match count? {
-                0 => {
-                    self.buffer.truncate(filled);
-                    return Ok(true);
-                }
-                count => filled += count,
-            }
-        }
-        Ok(false)
+        let missing = bytes.saturating_sub(self.buffer.len());
+        self.buffer.reserve(missing);
+        let mut reader = self.reader.by_ref().take(missing as u64);
+        let count = reader.read_to_end(self.buffer).map_err(Error::io("read", &self.path))?;
+        Ok(count < missing)
     }
 
     fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize> {

@@ -10,7 +10,7 @@ use crate::codec::Value;
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, IdSet};
 use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
 use crate::ops::import::feed::Prepared;
@@ -397,11 +397,11 @@ impl<'a> Intake<'a> {
     pub(super) fn settle(&mut self) -> Result<Vec<NewObject>> {
         let mut objects = std::mem::take(&mut self.objects);
         self.objects_bytes = 0;
-        let new_ahead: HashSet<Id> =
+        let new_ahead: IdSet =
             objects.iter().filter(|object| self.large.is_new(object)).map(NewObject::id).collect();
         let snapshot = self.repo.snapshot()?;
         let known = snapshot.known(&objects)?;
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         let mut place = 0;
         let tally = &mut self.tally;
         let dry_seen = &mut self.dry_seen;

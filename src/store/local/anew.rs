@@ -4,16 +4,19 @@
 //! in which it was written. Contents are read block by block; of blobs a window is held at once.
 //! What blocks share is found in a sample first, and becomes the packs' dictionary.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::store::local::Inner;
+use crate::store::local::cache::BlockCache;
 use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
-use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter, Visit};
+use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
 use crate::store::local::state::State;
 use crate::store::local::train;
+use crate::store::{Content, Stored};
 
 /// How many threads compress, beside the one that reads and writes.
 const THREADS: usize = 2;
@@ -34,7 +37,7 @@ pub(crate) struct Form {
     /// So much of all is looked at to make a dictionary.
     sample_bytes: u64,
     /// And of that, one stretch in so many.
-    sample_one_in: u64,
+    sample_one_in: u8,
     /// A dictionary has no more than this.
     dictionary_bytes_max: u64,
 }
@@ -44,8 +47,8 @@ impl Form {
     pub(crate) const TIDY: Form = Form {
         options: PackOptions {
             level: 6,
-            first_level: Some(3),
-            dictionary_level: 6,
+            first_level: Some(PackOptions::QUICK_LEVEL),
+            dictionary_level: PackOptions::QUICK_LEVEL,
             dictionaries: true,
             threads: THREADS,
             ..PackOptions::TIDY
@@ -75,6 +78,12 @@ impl Form {
         Form { options: PackOptions { threads: 0, ..self.options }, ..self }
     }
 }
+
+/// What blobs are like, as far as that was found out.
+type Known = HashMap<Id, likeness::Sample>;
+
+/// What is done with an object that was read.
+type Add<'a> = dyn FnMut(&Id, Stored) -> Result<()> + 'a;
 
 /// Some rows of a pack.
 pub(crate) struct Source<'s> {
@@ -113,13 +122,14 @@ impl Inner {
 
     /// Packs rows of packs, and loose objects that are small; `None` if it was told to stop.
     ///
-    /// Nobody names the new packs yet.
+    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet.
     pub(crate) fn pack_anew(
         self: &Arc<Inner>,
         state: &Arc<State>,
         sources: &[Source<'_>],
         loose: &[Id],
         form: Form,
+        unpacked: &BlockCache,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Vec<PackInfo>>> {
         let mut units = units(sources, Kinds::Rest)?;
@@ -128,20 +138,22 @@ impl Inner {
         let mut done = Vec::new();
         for (number, run) in runs.iter().enumerate() {
             let loose = if number + 1 == runs.len() { loose } else { &[] };
-            let Some(mut sink) = self.begin_run(sources, run, form, go_on)? else {
+            let Some((mut sink, known)) = self.begin_run(sources, run, form, unpacked, go_on)?
+            else {
                 return Ok(None);
             };
-            let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max: form.alike_bytes };
+            let bytes_max = form.alike_bytes;
+            let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max, known };
             for kinds in [Kinds::Rest, Kinds::Blobs] {
-                let mut add = |id: &Id, kind: Kind, content: &[u8]| match kinds {
-                    Kinds::Rest => sink.add(id, kind, content),
-                    Kinds::Blobs => window.add(id, content, &mut sink),
+                let mut add = |id: &Id, stored: Stored| match kinds {
+                    Kinds::Rest => sink.add(id, stored.kind, &stored.content),
+                    Kinds::Blobs => window.add(id, stored.content, &mut sink),
                 };
                 for unit in run.iter().filter(|unit| unit.kinds == kinds) {
                     if !go_on() {
                         return Ok(None);
                     }
-                    self.read_block(&sources[unit.source], unit.block, kinds, &mut add)?;
+                    self.read_block(&sources[unit.source], unit, unpacked, &mut add)?;
                 }
                 self.read_loose(loose, kinds, &mut add)?;
             }
@@ -166,11 +178,11 @@ impl Inner {
         let mut units = units(source, Kinds::Rest)?;
         units.extend(self::units(source, Kinds::Blobs)?);
         units.sort_by_key(|unit| unit.block);
-        let sink = self.begin_run(source, &units, form, &mut || true)?;
-        let mut sink = sink.expect("it was not told to stop");
+        let sink = self.begin_run(source, &units, form, &self.cache, &mut || true)?;
+        let (mut sink, _) = sink.expect("it was not told to stop");
         for unit in &units {
-            let mut add = |id: &Id, kind: Kind, content: &[u8]| sink.add(id, kind, content);
-            self.read_block(&source[0], unit.block, unit.kinds, &mut add)?;
+            let mut add = |id: &Id, stored: Stored| sink.add(id, stored.kind, &stored.content);
+            self.read_block(&source[0], unit, &self.cache, &mut add)?;
         }
         match sink.len() {
             0 => Ok(None),
@@ -178,20 +190,21 @@ impl Inner {
         }
     }
 
-    /// Begins a pack with a dictionary made for what it will get, if one would help; `None` if it
-    /// was told to stop.
+    /// Begins a pack with a dictionary made for what it will get, if one would help, and gives what
+    /// was found out about blobs; `None` if it was told to stop.
     fn begin_run(
         &self,
         sources: &[Source<'_>],
         run: &[Unit],
         form: Form,
+        unpacked: &BlockCache,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<PackWriter>> {
+    ) -> Result<Option<(PackWriter, Known)>> {
         let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
         let dictionaries = raw_bytes >= DICTIONARY_RAW_BYTES_MIN;
         let mut writer = self.new_pack(PackOptions { dictionaries, ..form.options })?;
         if !dictionaries {
-            return Ok(Some(writer));
+            return Ok(Some((writer, Known::new())));
         }
         let mut sample = Sample::default();
         let mut credit = 0;
@@ -204,11 +217,11 @@ impl Inner {
             if !go_on() {
                 return Ok(None);
             }
-            let mut add = |_: &Id, kind: Kind, content: &[u8]| {
-                sample.add(kind, content);
+            let mut add = |id: &Id, stored: Stored| {
+                sample.add(id, stored);
                 Ok(())
             };
-            self.read_block(&sources[unit.source], unit.block, unit.kinds, &mut add)?;
+            self.read_block(&sources[unit.source], unit, unpacked, &mut add)?;
         }
         let parts = sample.parts(form.options.block_bytes);
         let bytes_max = (raw_bytes / DICTIONARY_SHARE).min(form.dictionary_bytes_max);
@@ -217,17 +230,17 @@ impl Inner {
             bytes_max as usize,
             form.sample_one_in,
         ))?;
-        Ok(Some(writer))
+        Ok(Some((writer, sample.known)))
     }
 
     /// Reads the loose objects of these kinds that are small.
-    fn read_loose(&self, loose: &[Id], kinds: Kinds, add: &mut Visit<'_, ()>) -> Result<()> {
+    fn read_loose(&self, loose: &[Id], kinds: Kinds, add: &mut Add<'_>) -> Result<()> {
         for id in loose {
             if self.loose.kind(id)?.is_some_and(|kind| kinds.has(kind))
                 && let Some(stored) = self.loose.get(id)?
                 && (stored.content.len() as u64) < LOOSE_BYTES_MIN
             {
-                add(id, stored.kind, &stored.content)?;
+                add(id, stored)?;
             }
         }
         Ok(())
@@ -237,24 +250,25 @@ impl Inner {
     fn read_block(
         &self,
         source: &Source<'_>,
-        block: u32,
-        kinds: Kinds,
-        add: &mut Visit<'_, ()>,
+        unit: &Unit,
+        unpacked: &BlockCache,
+        add: &mut Add<'_>,
     ) -> Result<()> {
         let pack = source.pack;
         let mut raw = None;
-        for row in pack.block_rows(block)? {
+        for row in pack.block_rows(unit.block)? {
             let position = pack.position(*row)?;
-            if !kinds.has(position.kind) || !(source.is_wanted)(*row) {
+            if !unit.kinds.has(position.kind) || !(source.is_wanted)(*row) {
                 continue;
             }
             let raw = match &mut raw {
                 Some(raw) => raw,
-                none => none.insert(pack.block_of(block, &self.cache, false)?),
+                none => none.insert(pack.block_of(unit.block, unpacked, false)?),
             };
             let span = pack.span_at(raw, *row, &position)?;
-            add(&pack.id(*row)?, span.kind, &raw[span.content])?;
+            add(&pack.id(*row)?, span.stored(raw))?;
         }
+        raw.into_iter().for_each(|raw| unpacked.done_with(raw));
         Ok(())
     }
 }
@@ -297,26 +311,33 @@ fn runs(units: &[Unit]) -> Vec<&[Unit]> {
 #[derive(Default)]
 struct Sample {
     rest: Vec<u8>,
-    blobs: Vec<Vec<u8>>,
+    blobs: Vec<(Id, Content)>,
+    known: Known,
 }
 
 impl Sample {
-    fn add(&mut self, kind: Kind, content: &[u8]) {
-        match kind {
-            Kind::Blob => self.blobs.push(content.to_vec()),
-            _ => self.rest.extend_from_slice(content),
+    fn add(&mut self, id: &Id, stored: Stored) {
+        match stored.kind {
+            Kind::Blob => {
+                self.known.insert(*id, likeness::sample(&stored.content));
+                self.blobs.push((*id, stored.content));
+            }
+            _ => self.rest.extend_from_slice(&stored.content),
         }
     }
 
     /// Gives parts as long as blocks, in the order in which all will lie: what is found within a
     /// block need not be in the dictionary.
-    fn parts(self, part_bytes: usize) -> Vec<Vec<u8>> {
-        let mut parts: Vec<Vec<u8>> = self.rest.chunks(part_bytes).map(<[u8]>::to_vec).collect();
-        let mut part = Vec::new();
-        for place in likeness::order(self.blobs.iter().map(Vec::as_slice)) {
-            part.extend_from_slice(&self.blobs[place]);
-            if part.len() >= part_bytes {
+    fn parts(&self, part_bytes: usize) -> Vec<Vec<&[u8]>> {
+        let mut parts: Vec<Vec<&[u8]>> = self.rest.chunks(part_bytes).map(|it| vec![it]).collect();
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for place in likeness::order(self.blobs.iter().map(|(id, _)| self.known[id].clone())) {
+            let content = &*self.blobs[place].1;
+            part.push(content);
+            bytes += content.len();
+            if bytes >= part_bytes {
                 parts.push(std::mem::take(&mut part));
+                bytes = 0;
             }
         }
         parts.push(part);
@@ -324,17 +345,22 @@ impl Sample {
     }
 }
 
-/// Blobs on their way into a pack, held until there are enough to put together what is alike.
+/// Blobs on their way into a pack, held until there are enough to put together what is alike. They
+/// are parts of their blocks, so these are held too, and count.
 struct Window {
-    blobs: Vec<(Id, Vec<u8>)>,
+    blobs: Vec<(Id, Content)>,
     bytes: usize,
     bytes_max: usize,
+    known: Known,
 }
 
 impl Window {
-    fn add(&mut self, id: &Id, content: &[u8], sink: &mut PackWriter) -> Result<()> {
-        self.blobs.push((*id, content.to_vec()));
-        self.bytes += content.len();
+    fn add(&mut self, id: &Id, content: Content, sink: &mut PackWriter) -> Result<()> {
+        let is_beside = |(_, last): &(Id, Content)| last.shares_with(&content);
+        if !self.blobs.last().is_some_and(is_beside) {
+            self.bytes += content.held_bytes();
+        }
+        self.blobs.push((*id, content));
         match self.bytes >= self.bytes_max {
             true => self.empty(sink),
             false => Ok(()),
@@ -344,7 +370,10 @@ impl Window {
     fn empty(&mut self, sink: &mut PackWriter) -> Result<()> {
         let blobs = std::mem::take(&mut self.blobs);
         self.bytes = 0;
-        for place in likeness::order(blobs.iter().map(|(_, content)| content.as_slice())) {
+        let sample = |(id, content): &(Id, Content)| {
+            self.known.remove(id).unwrap_or_else(|| likeness::sample(content))
+        };
+        for place in likeness::order(blobs.iter().map(sample)) {
             let (id, content) = &blobs[place];
             sink.add(id, Kind::Blob, content)?;
         }

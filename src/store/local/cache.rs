@@ -12,6 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::id::Id;
 
+/// Room of that many blocks is kept for the next, and of no longer ones than this: memory that is
+/// new to a process costs as much time as unpacking half a block into it.
+const SPARES_MAX: usize = 10;
+const SPARE_BYTES_MAX: usize = 256 << 10;
+
 /// The budget where nobody set one.
 pub(crate) const CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
@@ -56,6 +61,7 @@ impl Hasher for WordHasher {
 pub(crate) struct BlockCache {
     bytes_max: usize,
     clock: Mutex<Clock>,
+    spares: Mutex<Vec<Vec<u8>>>,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +82,7 @@ struct Slot {
 impl BlockCache {
     /// Makes an empty cache with a budget.
     pub(crate) fn new(bytes_max: usize) -> BlockCache {
-        BlockCache { bytes_max, clock: Mutex::default() }
+        BlockCache { bytes_max, clock: Mutex::default(), spares: Mutex::default() }
     }
 
     /// Finds a block.
@@ -104,6 +110,25 @@ impl BlockCache {
         clock.places.insert(key, place);
         clock.bytes += block.len();
         clock.slots.push(Slot { key, block: Arc::clone(block), used: false });
+    }
+
+    /// Gives room for a block, which is empty: that of one that nobody needs any more.
+    pub(crate) fn room(&self) -> Vec<u8> {
+        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        spares.pop().unwrap_or_default()
+    }
+
+    /// Takes back a block that one reader is done with; its room is kept if no other has it.
+    pub(crate) fn done_with(&self, block: Arc<Vec<u8>>) {
+        if let Ok(mut room) = Arc::try_unwrap(block)
+            && room.capacity() <= SPARE_BYTES_MAX
+        {
+            room.clear();
+            let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+            if spares.len() < SPARES_MAX {
+                spares.push(room);
+            }
+        }
     }
 
     /// Gives the bytes that are kept now.

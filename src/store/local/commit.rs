@@ -19,12 +19,12 @@ use crate::store::local::durable::Position;
 use crate::store::local::group::NewGroup;
 use crate::store::local::lock::Guard;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
-use crate::store::local::mirror::Mirrors;
+use crate::store::local::mirror::{self, Mirrors};
 use crate::store::local::refused::refuse;
 use crate::store::local::segment::Tail;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::{self, State};
-use crate::store::{RefMove, Snapshot, Transaction};
+use crate::store::{Durability, RefMove, Snapshot, Transaction};
 
 /// What a plan makes of a snapshot.
 pub(crate) type Plan<'a> = &'a mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>;
@@ -40,7 +40,11 @@ struct Settled {
 
 impl Inner {
     /// Commits a transaction and gives the place that must become durable for it.
-    pub(crate) fn commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Position> {
+    pub(crate) fn commit(
+        self: &Arc<Inner>,
+        durability: Durability,
+        plan: Plan<'_>,
+    ) -> Result<Position> {
         self.check_writable()?;
         self.check_journal()?;
         loop {
@@ -48,14 +52,18 @@ impl Inner {
             if self.state().purge.is_some() {
                 self.settled()?;
             }
-            if let Some(position) = self.try_commit(plan)? {
+            if let Some(position) = self.try_commit(durability, plan)? {
                 return Ok(position);
             }
         }
     }
 
     /// Commits a transaction, unless a purge has to be finished first.
-    fn try_commit(self: &Arc<Inner>, plan: Plan<'_>) -> Result<Option<Position>> {
+    fn try_commit(
+        self: &Arc<Inner>,
+        durability: Durability,
+        plan: Plan<'_>,
+    ) -> Result<Option<Position>> {
         // What this handle knows may be behind what others committed: then it is planned again
         // under the lock, whatever came of it here. A disk that failed is not asked twice.
         let mut planned = None;
@@ -106,15 +114,18 @@ impl Inner {
             };
             state = self.append(state, &group)?;
         }
+        if durability == Durability::Full && mirror::makes_files(&moves) {
+            let segment = state.open_segment();
+            segment.begin_sync(state::marked_in(segment, self.durable_position()));
+        }
         let end = state.open_segment().end();
         let mirrored = mirrors.follow(&moves);
         mirrors.keep_until(end);
         if mirrored.is_ok() && mirrors.is_whole() {
-            let followed = guard.release(state.manifest.generation).unwrap_or(false);
-            self.followed.store(followed, Ordering::Relaxed);
+            // Where its record, or a mirror, could not be written, the lock looks as if its holder
+            // had died: the transaction stands, and the next writer mends the mirrors.
+            let _ = guard.release(state.manifest.generation);
         }
-        // Where a mirror or the lock's record could not be written, the lock looks as if its holder
-        // had died: the transaction stands, and the next writer mends the mirrors.
         Ok(Some(end))
     }
 

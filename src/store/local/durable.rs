@@ -10,7 +10,7 @@
 
 use std::path::PathBuf;
 
-use crate::disk::{Disk, DiskFile, OpenMode, SharedBytes};
+use crate::disk::{Disk, DiskFile, Locked, OpenMode, SharedBytes};
 use crate::error::{Error, Result};
 
 /// A place in the journal: segment, then byte.
@@ -86,20 +86,8 @@ impl DurableMark {
     }
 
     /// Takes the turn to sync for all, unless another process has it.
-    pub(crate) fn try_turn(&self) -> Result<Option<Turn<'_>>> {
-        let taken = self.file.try_lock().map_err(Error::io("lock", &self.path))?;
-        Ok(taken.then(|| Turn(self)))
-    }
-}
-
-/// The turn to sync, given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Turn<'a>(&'a DurableMark);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        // A lock that cannot be given back is given back when the file is closed.
-        let _ = self.0.file.unlock();
+    pub(crate) fn try_turn(&self) -> Result<Option<Locked<'_>>> {
+        Locked::try_new(&*self.file).map_err(Error::io("lock", &self.path))
     }
 }
 

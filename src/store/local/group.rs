@@ -159,10 +159,15 @@ impl NewGroup<'_> {
 
     /// Gives a length that the group does not exceed.
     pub(crate) fn bytes_max(&self) -> u64 {
-        const VALUE_BYTES_MAX: usize = 1 + 4 + 1024;
         let objects = self.objects.iter().map(|object| OBJECT_ROW_BYTES + object.content.len());
-        let moves =
-            self.moves.iter().map(|item| item.name.as_str().len() + 4 + 2 * VALUE_BYTES_MAX);
+        let value = |value: &Option<RefValue>| match value {
+            None => 1,
+            Some(RefValue::Id(_)) => 1 + Id::BYTES,
+            Some(RefValue::Symbolic(name)) => 1 + 4 + name.as_str().len(),
+        };
+        let one =
+            |item: &RefMove| 4 + item.name.as_str().len() + value(&item.old) + value(&item.new);
+        let moves = self.moves.iter().map(one);
         let operation = self.operation.map_or(0, |item| item.actor.len() + item.command.len() + 16);
         let variable = objects.sum::<usize>() + moves.sum::<usize>() + operation;
         CLOSE_BYTES + variable as u64 + ALIGNMENT

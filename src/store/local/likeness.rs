@@ -1,6 +1,6 @@
 //! Which contents are alike, told from small samples of them.
 //!
-//! A sample of a content is a few numbers: the smallest of the hashes of all its stretches. Two
+//! A sample of a content is a few numbers: the smallest of the hashes of stretches of it. Two
 //! contents that share much of their text share some of them, wherever in them it stands. Contents
 //! that share enough are put into one group, groups in the order of their first content. So
 //! versions of a file, which a tool read again and again, become neighbours.
@@ -11,17 +11,21 @@ use std::collections::HashMap;
 
 use crate::store::local::gear;
 
+/// One stretch in so many is looked at.
+const LOOKED_ONE_IN: u8 = 32;
 /// How many hashes are kept of a content.
 const SAMPLE_HASHES: usize = 8;
 /// How many of them two contents must share to be alike.
 const SHARED_MIN: usize = 2;
 
+/// What is known of a content.
+pub(crate) type Sample = Vec<u64>;
+
 /// Orders contents so that those that are alike follow each other, and gives their places.
-pub(crate) fn order<'c>(contents: impl Iterator<Item = &'c [u8]>) -> Vec<usize> {
+pub(crate) fn order(samples: impl Iterator<Item = Sample>) -> Vec<usize> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut group_of: HashMap<u64, usize> = HashMap::new();
-    for (place, content) in contents.enumerate() {
-        let sample = sample(content);
+    for (place, sample) in samples.enumerate() {
         let found = nearest(sample.iter().filter_map(|hash| group_of.get(hash).copied()));
         let group = found.unwrap_or_else(|| {
             groups.push(Vec::new());
@@ -46,11 +50,11 @@ fn nearest(named: impl Iterator<Item = usize>) -> Option<usize> {
     most.filter(|(count, _)| *count >= SHARED_MIN).map(|(_, group)| group)
 }
 
-/// Gives the smallest hashes of all stretches, each once; none of a content that is too short.
-fn sample(content: &[u8]) -> Vec<u64> {
-    let mut smallest: Vec<u64> = Vec::with_capacity(SAMPLE_HASHES + 1);
+/// Gives the smallest hashes of stretches, each once; none of a content that is too short.
+pub(crate) fn sample(content: &[u8]) -> Sample {
+    let mut smallest: Sample = Vec::with_capacity(SAMPLE_HASHES + 1);
     let mut bound = u64::MAX;
-    gear::for_each_stretch(content, |_, hash| {
+    gear::for_each_stretch(content, LOOKED_ONE_IN, |_, hash| {
         if hash < bound
             && let Err(at) = smallest.binary_search(&hash)
         {
@@ -71,7 +75,7 @@ mod tests {
     }
 
     fn check(contents: &[&str], expected: &[usize]) {
-        let found = order(contents.iter().map(|content| content.as_bytes()));
+        let found = order(contents.iter().map(|content| sample(content.as_bytes())));
         assert_eq!(found, expected, "{contents:.40?}");
     }
 

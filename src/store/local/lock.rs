@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes};
+use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes, Until};
 use crate::error::{Error, Result};
 
 /// Process id, generation, newline: fixed width, so that it is rewritten in place.
@@ -107,9 +107,9 @@ impl LockFile {
             if self.bell.is_silent() && waited < EAGER {
                 std::thread::yield_now();
             } else if waited < 50 * EAGER {
-                self.bell.wait(heard, SHORT_PAUSE);
+                self.bell.wait(heard, Until::Next, SHORT_PAUSE);
             } else {
-                self.bell.wait(heard, LONG_PAUSE);
+                self.bell.wait(heard, Until::Next, LONG_PAUSE);
             }
         }
     }
@@ -148,9 +148,9 @@ impl LockFile {
             None => self.file.read_full_at(&mut record, 0),
         };
         let parsed = read.ok().and_then(|bytes| {
-            let text = std::str::from_utf8(&record[..bytes]).ok()?.strip_suffix('\n')?;
-            let (process, generation) = text.trim_start().split_once(' ')?;
-            Some((process.parse().ok()?, generation.trim_start().parse().ok()?))
+            let (process, generation) =
+                record[..bytes].strip_suffix(b"\n")?.split_at_checked(PROCESS_BYTES)?;
+            Some((u32::try_from(digits(process)?).ok()?, digits(generation)?))
         });
         parsed.unwrap_or((u32::MAX, 0))
     }
@@ -172,6 +172,16 @@ impl LockFile {
     }
 }
 
+/// Reads the number at the end of a field.
+fn digits(field: &[u8]) -> Option<u64> {
+    let digits = field.trim_ascii_start();
+    let number = digits.iter().try_fold(0u64, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    });
+    number.filter(|_| !digits.is_empty())
+}
+
 /// Writes a number at the end of its field, which is long enough.
 fn put_digits(mut number: u64, field: &mut [u8]) {
     for digit in field.iter_mut().rev() {
@@ -184,18 +194,18 @@ fn put_digits(mut number: u64, field: &mut [u8]) {
 }
 
 impl Guard<'_> {
-    /// Gives the lock back in good order, under a manifest of this generation, and says whether
-    /// another process was woken for it.
-    pub(crate) fn release(mut self, generation: u64) -> Result<bool> {
+    /// Gives the lock back in good order, under a manifest of this generation.
+    pub(crate) fn release(mut self, generation: u64) -> Result<()> {
         self.lock.write(0, generation)?;
-        Ok(self.unlock())
+        self.unlock();
+        Ok(())
     }
 
-    fn unlock(&mut self) -> bool {
+    fn unlock(&mut self) {
         self.held = false;
         // A lock that cannot be given back is given back when the file is closed.
         let _ = self.lock.file.unlock();
-        self.lock.bell.ring_for_one()
+        self.lock.bell.ring_for_one();
     }
 }
 

@@ -152,23 +152,21 @@ impl Mirrors {
     }
 
     fn put(&mut self, name: &RefName, value: &RefValue, is_new: bool) -> Result<()> {
-        let text = format!("{value}\n");
-        if !self.open.contains_key(name) {
-            self.make_room();
-            let path = self.path(name);
-            match self.open_file(&path, is_new) {
-                Ok(found) => self.open.insert(name.clone(), found),
+        let text = text_line(value);
+        let written = match self.open.get_mut(name) {
+            Some((file, bytes)) => overwrite(&**file, bytes, &text),
+            None => {
+                self.make_room();
+                let path = self.path(name);
                 // One that cannot be written to: another takes its place.
-                Err(_) => return self.replace(name, &text),
-            };
-        }
-        let (file, bytes) = self.open.get_mut(name).expect("it was just opened");
-        let written = file.write_all_at(text.as_bytes(), 0).and_then(|()| {
-            match std::mem::replace(bytes, text.len() as u64) > text.len() as u64 {
-                true => file.set_len(text.len() as u64),
-                false => Ok(()),
+                let Ok((file, mut bytes)) = self.open_file(&path, is_new) else {
+                    return self.replace(name, &text);
+                };
+                let written = overwrite(&*file, &mut bytes, &text);
+                self.open.insert(name.clone(), (file, bytes));
+                written
             }
-        });
+        };
         written.map_err(|source| {
             self.open.remove(name);
             Error::io("write", self.path(name))(source)
@@ -232,10 +230,10 @@ impl Mirrors {
         Ok(self.read(name)? == Some(text_of(name, value)))
     }
 
-    fn replace(&mut self, name: &RefName, text: &str) -> Result<()> {
+    fn replace(&mut self, name: &RefName, text: &[u8]) -> Result<()> {
         self.open.remove(name);
         let path = self.path(name);
-        let file = self.make_anew(&path, text.as_bytes()).map_err(Error::io("write", &path))?;
+        let file = self.make_anew(&path, text).map_err(Error::io("write", &path))?;
         self.open.insert(name.clone(), (file, text.len() as u64));
         Ok(())
     }
@@ -295,6 +293,28 @@ impl Mirrors {
         path.push("sessions");
         path.push(encode(session));
         path
+    }
+}
+
+/// Says whether files are made for these moves: that takes about as long as to write a group.
+pub(crate) fn makes_files(moves: &[RefMove]) -> bool {
+    moves.iter().any(|moved| moved.old.is_none() && line_of(&moved.name).is_none())
+}
+
+/// Gives what the file of a ref holds. An append writes one, so nothing is formatted.
+fn text_line(value: &RefValue) -> Vec<u8> {
+    match value {
+        RefValue::Id(id) => [&id.digits()[..], b"\n"].concat(),
+        RefValue::Symbolic(name) => [b"ref: ", name.as_str().as_bytes(), b"\n"].concat(),
+    }
+}
+
+/// Writes a text over a file that was so many bytes long.
+fn overwrite(file: &dyn DiskFile, bytes: &mut u64, text: &[u8]) -> io::Result<()> {
+    file.write_all_at(text, 0)?;
+    match std::mem::replace(bytes, text.len() as u64) > text.len() as u64 {
+        true => file.set_len(text.len() as u64),
+        false => Ok(()),
     }
 }
 

@@ -237,7 +237,8 @@ impl Inner {
         let all = |_| true;
         let sources = state.packs.iter().map(|pack| Source { pack, is_wanted: &all });
         let sources: Vec<Source<'_>> = sources.collect();
-        let new = self.pack_anew(&state, &sources, &small, Form::TIDY, &mut || true)?;
+        let new =
+            self.pack_anew(&state, &sources, &small, Form::TIDY, &self.cache, &mut || true)?;
         let new = new.expect("it was not told to stop");
         let old: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
         if !new.is_empty() {

@@ -165,19 +165,23 @@ impl Inner {
     /// Zero-fills the next segment ahead of its use, if the open one is half full; a long one, if
     /// a quarter is.
     ///
-    /// Two processes that do it at once leave one of the two files. A sweep that takes the file
-    /// for a dead process's costs another try.
+    /// One process does it for all. If it dies at it, the next rotation finds no spare segment and
+    /// does without. A sweep that takes the file for a dead process's costs another try.
     pub(crate) fn prepare_spare(&self) -> Result<()> {
         let Ok(_preparing) = self.preparing.try_lock() else {
             return Ok(());
         };
         let state = self.state();
-        let spare = self.layout.spare();
-        if !self.spare_due(&state) {
+        let segment = state.open_segment();
+        let claim = segment.claim_successor().map_err(Error::io("lock", &segment.path))?;
+        if claim.is_none() {
+            self.spare_seen.store(segment.sequence, Ordering::Relaxed);
+        }
+        if claim.is_none() || !self.spare_due(&state) {
             return Ok(());
         }
-        let bytes = self.segment_bytes(state.open_segment(), 0);
-        allocate(&*self.disk, &spare, bytes, Zeros::Written)
+        let bytes = self.segment_bytes(segment, 0);
+        allocate(&*self.disk, &self.layout.spare(), bytes, Zeros::Written)
     }
 
     pub(crate) fn spare_due(&self, state: &State) -> bool {
@@ -195,5 +199,39 @@ impl Inner {
             self.spare_seen.store(segment.sequence, Ordering::Relaxed);
         }
         missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+    use crate::object::NewObject;
+    use crate::store::local::{LocalStore, Options};
+    use crate::store::{Durability, Snapshot, Store as _, Transaction};
+
+    #[test]
+    fn one_process_prepares_the_next_segment_for_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let options =
+            || Options { background: false, segment_bytes_min: 4096, ..Options::default() };
+        let one = LocalStore::init(Arc::new(OsDisk), dir.path(), options()).unwrap().0;
+        let object = NewObject::blob(vec![7; 2048]).unwrap();
+        let mut plan = |_: &dyn Snapshot| {
+            Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+        };
+        one.commit(Durability::Full, &mut plan).unwrap();
+        let open = || LocalStore::open(Arc::new(OsDisk), dir.path(), options()).unwrap();
+        let (other, late) = (open(), open());
+        let spare = one.inner.layout.spare();
+
+        let state = one.inner.state();
+        let claim = state.open_segment().claim_successor().unwrap().unwrap();
+        other.inner.prepare_spare().unwrap();
+        assert!(!spare.exists(), "another is at it");
+        drop(claim);
+        late.inner.prepare_spare().unwrap();
+        assert!(spare.exists());
+        assert!(!other.inner.spare_due(&other.inner.state()), "it does not ask again");
     }
 }

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod near;
+mod refs;
 mod topology;
 mod walk;
 
@@ -13,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::id::{Id, Kind, Prefix};
+use crate::id::{Id, IdSet, Kind, Prefix};
 use crate::object::NewObject;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
@@ -36,6 +37,8 @@ pub(crate) struct LocalSnapshot {
     loose_seen: Mutex<HashSet<Id>>,
     /// Whether an object that is not here is looked for under a newer manifest.
     follows: bool,
+    /// The refs that a plan asked for: it asks for most of them more than once.
+    refs_seen: Mutex<Vec<(RefName, Option<RefValue>)>>,
 }
 
 /// Where an object was found.
@@ -50,7 +53,8 @@ enum Place<'a> {
 impl LocalSnapshot {
     pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> LocalSnapshot {
         let end = state.open_segment().end().offset;
-        LocalSnapshot { inner, state, end, loose_seen: Mutex::default(), follows: true }
+        let (loose_seen, refs_seen) = Default::default();
+        LocalSnapshot { inner, state, end, loose_seen, follows: true, refs_seen }
     }
 
     /// Makes a snapshot for planning a commit, which sees no more than this state: a plan made on
@@ -255,7 +259,7 @@ impl Snapshot for LocalSnapshot {
     /// What links an object of the open segment, or one that is new itself, is not looked for
     /// elsewhere: nothing is committed before what it links.
     fn known(&self, objects: &[NewObject]) -> Result<Vec<bool>> {
-        let mut new = HashSet::with_capacity(objects.len());
+        let mut new = IdSet::with_capacity_and_hasher(objects.len(), Default::default());
         let mut known = Vec::with_capacity(objects.len());
         for object in objects {
             let is_known = self.in_open_segment(&object.id)
@@ -369,15 +373,10 @@ impl Snapshot for LocalSnapshot {
     }
 
     fn reference(&self, name: &RefName) -> Result<Option<RefValue>> {
-        for (segment, end) in self.segments() {
-            let table = segment.table();
-            if let Some(versions) = table.refs.get(name)
-                && let Some((_, value)) = versions.iter().rev().find(|(at, _)| *at <= end)
-            {
-                return Ok(value.clone());
-            }
+        match self.follows {
+            true => self.find_reference(name),
+            false => self.find_reference_once(name),
         }
-        self.state.refs.as_ref().map_or(Ok(None), |packed| packed.get(name))
     }
 
     fn references(&self, prefix: &str) -> Result<Vec<(RefName, RefValue)>> {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::Bell;
+use crate::disk::{Bell, Until};
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::durable::{DurableMark, Position};
@@ -30,19 +30,22 @@ const LONG_PAUSE: Duration = Duration::from_micros(200);
 impl Inner {
     /// Waits until everything up to a place is on disk.
     pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
-        let begun = Instant::now();
         let bell = self.sync_bell.get_or_init(Bell::default);
+        let mut until = Until::Next;
+        let waited = self.wait_or_sync(target, bell, &mut until);
+        if until == Until::AfterNext {
+            // Who is woken for a sync that it does not need leaves it to another.
+            bell.pass_on();
+        }
+        waited
+    }
+
+    /// Waits for a place to be on disk, and notes which sync was last waited for.
+    fn wait_or_sync(&self, target: Position, bell: &Bell, until: &mut Until) -> Result<()> {
+        let begun = Instant::now();
         // Where nobody else writes, nobody else has synced, and there is nothing to read on.
         let crowd = self.outrun.load(Ordering::Relaxed);
         let mut listens = crowd;
-        if self.followed.swap(false, Ordering::Relaxed) {
-            // Another process is about to write: its sync, or that of who follows it, covers this
-            // one too. A sync now would cover one transaction. Who will not sync rings as well.
-            let heard = bell.listen();
-            if self.look_at_mark() < target {
-                bell.wait(heard, SHORT_PAUSE);
-            }
-        }
         loop {
             if self.durable_position() >= target {
                 return Ok(());
@@ -68,9 +71,10 @@ impl Inner {
                 false => Ok(None),
             };
             if !matches!(turn, Ok(None)) || waited > TURN_TIMEOUT {
+                *until = Until::Next;
                 let synced = self.sync_for_all(target, crowd);
                 drop(turn);
-                bell.ring_for_all();
+                bell.ring();
                 synced?;
                 continue;
             }
@@ -78,8 +82,9 @@ impl Inner {
             match heard {
                 None => listens = true,
                 Some(heard) => {
+                    *until = bell.until(heard, hint(target));
                     let early = waited < CLAIM_TIMEOUT;
-                    bell.wait(heard, if early { SHORT_PAUSE } else { LONG_PAUSE });
+                    bell.wait(heard, *until, if early { SHORT_PAUSE } else { LONG_PAUSE });
                 }
             }
         }
@@ -90,13 +95,6 @@ impl Inner {
         let durable = self.durable_position();
         let from = if durable.sequence == written.sequence { durable.offset } else { 0 };
         written.offset.saturating_sub(from) >= UNSYNCED_BYTES_MAX
-    }
-
-    /// Tells those who wait for the sync of who follows them that this handle will not sync soon.
-    pub(crate) fn decline_sync(&self) {
-        if let Some(bell) = self.sync_bell.get() {
-            bell.ring_for_all();
-        }
     }
 
     /// Reads the shared mark, and notes it. One that cannot be read costs a sync; the transaction
@@ -141,6 +139,9 @@ impl Inner {
                 state::begin_of(segment.sequence)
             }
         };
+        if let Some(bell) = self.sync_bell.get().filter(|_| crowd) {
+            bell.announce(hint(covered));
+        }
         segment.sync().map_err(|source| self.died(&segment.path, source))?;
         // What is durable stays so where the others cannot be told: they sync for themselves.
         let _ = self.note_durable(covered, marked);
@@ -202,34 +203,7 @@ impl Inner {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::disk::OsDisk;
-    use crate::store::local::{LocalStore, Options};
-    use crate::store::{Durability, Snapshot, Store as _, Transaction};
-
-    #[test]
-    fn who_does_not_sync_lets_nobody_wait_for_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = Options { background: false, ..Options::default() };
-        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
-        let mut nothing = |_: &dyn Snapshot| Ok(Transaction::default());
-        let mut failure =
-            |_: &dyn Snapshot| Err(Error::TooLarge { what: "a test", found: 2, limit: 1 });
-        store.commit(Durability::Full, &mut nothing).unwrap();
-        let bell = store.inner.sync_bell.get().unwrap();
-        if bell.is_silent() {
-            return;
-        }
-        let long = Duration::from_secs(60);
-        let begun = Instant::now();
-        let heard = bell.listen();
-        store.commit(Durability::Relaxed, &mut nothing).unwrap();
-        bell.wait(heard, long);
-        let heard = bell.listen();
-        store.commit(Durability::Full, &mut failure).unwrap_err();
-        bell.wait(heard, long);
-        assert!(begun.elapsed() < long);
-    }
+/// Says a place in one word, for those who wait: one that is too far for that is said to be less far.
+fn hint(position: Position) -> u64 {
+    position.sequence << 32 | position.offset.min(u64::from(u32::MAX))
 }

@@ -16,52 +16,52 @@ const PIECE_BYTES: usize = 1024;
 /// How far a table is searched for a place.
 const PROBES_MAX: usize = 8;
 
-/// Chooses from the parts of a sample the text that most of them share, the best of it last.
+/// Chooses from the parts of a sample the text that most of them share, the best of it last. A part
+/// is made of some texts.
 ///
 /// One stretch in so many is looked at.
-pub(crate) fn shared_text(parts: &[Vec<u8>], bytes_max: usize, one_in: u64) -> Vec<u8> {
-    let stretches = parts.iter().map(Vec::len).sum::<usize>() / one_in as usize;
+pub(crate) fn shared_text(parts: &[Vec<&[u8]>], bytes_max: usize, one_in: u8) -> Vec<u8> {
+    let texts = || parts.iter().flatten();
+    let stretches = texts().map(|text| text.len()).sum::<usize>() / usize::from(one_in);
     let mut counts = Counts::new(stretches);
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
     let mut marks: Vec<u32> = Vec::new();
-    for (number, part) in (0..).zip(parts) {
-        for at in (0..part.len()).step_by(PIECE_BYTES) {
-            pieces.push(Piece { part: number, at, first_mark: 0 });
+    for (part, texts) in (0..).zip(parts) {
+        for text in texts {
+            let first = pieces.len();
+            let chunks = text.chunks(PIECE_BYTES);
+            pieces.extend(chunks.map(|text| Piece { part, text, first_mark: 0 }));
+            let mut next = first;
+            gear::for_each_stretch(text, one_in, |end, hash| {
+                while next <= first + (end - 1) / PIECE_BYTES {
+                    pieces[next].first_mark = marks.len();
+                    next += 1;
+                }
+                marks.extend(counts.count(hash, part));
+            });
+            pieces[next..].iter_mut().for_each(|piece| piece.first_mark = marks.len());
         }
-        let first = pieces.len() - part.len().div_ceil(PIECE_BYTES);
-        let mut next = first;
-        gear::for_each_stretch(part, |end, hash| {
-            if hash > u64::MAX / one_in {
-                return;
-            }
-            while next <= first + (end - 1) / PIECE_BYTES {
-                pieces[next].first_mark = marks.len();
-                next += 1;
-            }
-            marks.extend(counts.count(gear::mix(hash), number));
-        });
-        pieces[next..].iter_mut().for_each(|piece| piece.first_mark = marks.len());
     }
-    let taken = choose(&pieces, &marks, &mut counts, bytes_max / PIECE_BYTES);
-    let mut text = Vec::with_capacity(taken.len() * PIECE_BYTES);
-    for piece in taken.into_iter().map(|piece| &pieces[piece]) {
-        let part = &parts[piece.part as usize];
-        text.extend_from_slice(&part[piece.at..part.len().min(piece.at + PIECE_BYTES)]);
-    }
-    text
+    let taken = choose(&pieces, &marks, &mut counts, bytes_max);
+    taken.into_iter().flat_map(|piece| pieces[piece].text).copied().collect()
 }
 
 /// A piece of the sample.
-struct Piece {
+struct Piece<'t> {
     part: u32,
-    at: usize,
+    text: &'t [u8],
     /// Its first stretch, and the end of those of the piece before it.
     first_mark: usize,
 }
 
 /// Takes the best pieces, and gives them in the order in which they are to stand: those that follow
 /// each other in the sample do so here, and what is worth most stands last.
-fn choose(pieces: &[Piece], marks: &[u32], counts: &mut Counts, most: usize) -> Vec<usize> {
+fn choose(
+    pieces: &[Piece<'_>],
+    marks: &[u32],
+    counts: &mut Counts,
+    bytes_max: usize,
+) -> Vec<usize> {
     let marks_of = |piece: usize| {
         let end = pieces.get(piece + 1).map_or(marks.len(), |next| next.first_mark);
         &marks[pieces[piece].first_mark..end]
@@ -71,8 +71,8 @@ fn choose(pieces: &[Piece], marks: &[u32], counts: &mut Counts, most: usize) -> 
     };
     let all = (0..pieces.len()).map(|piece| (worth(counts, piece), piece));
     let mut heap: BinaryHeap<(u64, usize)> = all.filter(|(worth, _)| *worth > 0).collect();
-    let mut taken: Vec<(usize, u64)> = Vec::new();
-    while taken.len() < most
+    let (mut taken, mut bytes): (Vec<(usize, u64)>, usize) = (Vec::new(), 0);
+    while bytes + PIECE_BYTES <= bytes_max
         && let Some((believed, piece)) = heap.pop()
     {
         let now = worth(counts, piece);
@@ -81,6 +81,7 @@ fn choose(pieces: &[Piece], marks: &[u32], counts: &mut Counts, most: usize) -> 
         } else if now > 0 {
             marks_of(piece).iter().for_each(|mark| counts.forget(*mark));
             taken.push((piece, now));
+            bytes += pieces[piece].text.len();
         }
     }
     taken.sort_unstable();
@@ -151,6 +152,11 @@ mod tests {
         (0..words).flat_map(|number| format!("{:016x} ", word(number)).into_bytes()).collect()
     }
 
+    fn shared(parts: &[Vec<u8>], bytes_max: usize) -> Vec<u8> {
+        let parts: Vec<Vec<&[u8]>> = parts.iter().map(|part| vec![part.as_slice()]).collect();
+        shared_text(&parts, bytes_max, 16)
+    }
+
     #[test]
     fn what_parts_share_is_chosen_and_what_is_single_is_not() {
         let (common, rare) = (text(1, 300), text(2, 300));
@@ -160,17 +166,17 @@ mod tests {
                 _ => [text(100 + number, 300), common.clone(), text(200 + number, 100)].concat(),
             })
             .collect();
-        let chosen = shared_text(&parts, 64 << 10, 16);
+        let chosen = shared(&parts, 64 << 10);
         let holds = |wanted: &[u8]| memchr::memmem::find(&chosen, wanted).is_some();
         assert!(holds(&common[1500..3000]) && holds(&rare[1500..3000]));
         assert!(!holds(&text(101, 60)) && chosen.len() < 40 << 10, "{}", chosen.len());
-        assert!(shared_text(&parts, 4 << 10, 16).len() <= 4 << 10);
+        assert!(shared(&parts, 4 << 10).len() <= 4 << 10);
     }
 
     #[test]
     fn nothing_is_shared_by_one_part_or_none() {
-        assert!(shared_text(&[], 1 << 20, 16).is_empty());
-        assert!(shared_text(&[Vec::new(), b"a".to_vec()], 1 << 20, 16).is_empty());
-        assert!(shared_text(&[text(1, 5000)], 1 << 20, 16).is_empty());
+        assert!(shared(&[], 1 << 20).is_empty());
+        assert!(shared(&[Vec::new(), b"a".to_vec()], 1 << 20).is_empty());
+        assert!(shared(&[text(1, 5000)], 1 << 20).is_empty());
     }
 }

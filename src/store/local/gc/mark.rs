@@ -18,6 +18,8 @@
 //!
 //! Invariant: marks are only ever added. So what was written since can be marked from later.
 
+mod blocks;
+
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -28,19 +30,13 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::object::{self, NewObject};
 use crate::store::local::Inner;
+use crate::store::local::cache::BlockCache;
 use crate::store::local::durable::Position;
 use crate::store::local::pack::{Pack, PackFile};
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
-
-/// So much is unpacked at once.
-const AHEAD_BYTES: u64 = 2 << 20;
-/// What is unpacked is kept if all packs together have no more than this.
-const KEPT_BYTES_MAX: u64 = 16 << 20;
-
-/// Unpacked blocks, by the places of their packs and their own.
-type Ahead = HashMap<(usize, u32), Arc<Vec<u8>>>;
+use blocks::{Ahead, KEPT_BYTES_MAX, has_twins, raw_bytes};
 
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
@@ -84,8 +80,21 @@ pub(super) struct Marker<'a> {
     is_strict: bool,
     /// Blocks that were unpacked ahead; `None` where no thread may help.
     ahead: Option<Ahead>,
+    /// What was unpacked, for whoever packs it next.
+    pub(super) unpacked: BlockCache,
     /// Whether what is unpacked is kept.
     keeps: bool,
+    /// Whether two of the packs that writers see may hold the same object.
+    has_twins: bool,
+}
+
+/// Where an object stands that links others.
+#[derive(Clone, Copy)]
+struct Near {
+    /// The place of its pack.
+    number: usize,
+    /// The row of the object before it in its block, which it probably links.
+    before: Option<u32>,
 }
 
 impl<'a> Marker<'a> {
@@ -113,7 +122,9 @@ impl<'a> Marker<'a> {
             looked: 0,
             is_strict: true,
             ahead: (!is_alone).then(HashMap::new),
-            keeps: raw_bytes(state)? <= KEPT_BYTES_MAX,
+            unpacked: BlockCache::new(KEPT_BYTES_MAX),
+            keeps: raw_bytes(state)? <= KEPT_BYTES_MAX as u64,
+            has_twins: has_twins(&state.packs)?,
         };
         for (id, bytes) in inner.loose.list()? {
             marker.single(id, Place::Loose { bytes });
@@ -140,7 +151,7 @@ impl<'a> Marker<'a> {
         for (name, value) in snapshot.references("")? {
             if let RefValue::Id(id) = value
                 && roots.has(&name)
-                && !self.mark(&id)?
+                && !self.mark(&id, None)?
             {
                 return Err(Error::Dangling { from: format!("ref '{name}'"), target: id });
             }
@@ -156,7 +167,7 @@ impl<'a> Marker<'a> {
         })?;
         for id in moved {
             // What an operation speaks of may be gone; it can't be undone then.
-            self.mark(&id)?;
+            self.mark(&id, None)?;
         }
         self.follow_leniently()
     }
@@ -190,7 +201,7 @@ impl<'a> Marker<'a> {
             self.pending.extend((0..marked.pack.blocks()).map(|block| (number, block)));
         }
         for id in loose {
-            self.mark(&id)?;
+            self.mark(&id, None)?;
         }
         self.follow_leniently()
     }
@@ -219,7 +230,7 @@ impl<'a> Marker<'a> {
                     _ => Place::Journal,
                 };
                 self.singles.insert(id, Single { place, is_reached: true });
-                self.scan(location.kind, &segment.read(&id, &location)?)?;
+                self.scan(location.kind, &segment.read(&id, &location)?, None)?;
             }
         }
         self.seen = snapshot.position();
@@ -259,30 +270,25 @@ impl<'a> Marker<'a> {
             if !self.is_live_single(&id) {
                 self.singles
                     .insert(id, Single { place: Place::Loose { bytes }, is_reached: false });
-                self.mark(&id)?;
+                self.mark(&id, None)?;
             }
         }
         self.mark_named(snapshot)
     }
 
-    /// Marks an object wherever it is, and says whether it is anywhere.
-    fn mark(&mut self, id: &Id) -> Result<bool> {
-        let mut is_found = false;
+    /// Marks an object wherever it is, and says whether it is anywhere; `near` is what links it.
+    fn mark(&mut self, id: &Id, near: Option<Near>) -> Result<bool> {
+        let mut is_found = self.mark_near(id, near)?;
         for number in 0..self.packs.len() {
-            if number == self.live && (is_found || self.is_live_single(id)) {
+            if is_found && !self.has_twins
+                || number == self.live && (is_found || self.is_live_single(id))
+            {
                 // Cruft is wanted back only where there is no other.
                 break;
             }
-            let marked = &mut self.packs[number];
-            let Some(row) = marked.pack.find(id)? else {
-                continue;
-            };
-            is_found = true;
-            if marked.reached.add(row) {
-                let position = marked.pack.position(row)?;
-                if position.kind != Kind::Blob {
-                    self.pending.insert((number, position.block));
-                }
+            if let Some(row) = self.packs[number].pack.find(id)? {
+                is_found = true;
+                self.reach(number, row)?;
             }
         }
         if let Some(single) = self.singles.get_mut(id)
@@ -294,6 +300,37 @@ impl<'a> Marker<'a> {
             }
         }
         Ok(is_found)
+    }
+
+    /// Marks an object where it probably is: before the one that links it, or in the same pack.
+    fn mark_near(&mut self, id: &Id, near: Option<Near>) -> Result<bool> {
+        let Some(near) = near.filter(|near| near.number < self.live) else {
+            return Ok(false);
+        };
+        let marked = &mut self.packs[near.number];
+        if let Some(row) = near.before
+            && marked.pack.id(row)? == *id
+        {
+            // Its block is being looked into.
+            marked.reached.add(row);
+            return Ok(true);
+        }
+        match marked.pack.find(id)? {
+            Some(row) => self.reach(near.number, row).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Marks a row, whose block is to be looked into then.
+    fn reach(&mut self, number: usize, row: u32) -> Result<()> {
+        let marked = &mut self.packs[number];
+        if marked.reached.add(row) {
+            let position = marked.pack.position(row)?;
+            if position.kind != Kind::Blob {
+                self.pending.insert((number, position.block));
+            }
+        }
+        Ok(())
     }
 
     fn is_live_single(&self, id: &Id) -> bool {
@@ -321,54 +358,20 @@ impl<'a> Marker<'a> {
         loop {
             let mut is_done = true;
             // What stands later in a block links what stands before.
-            for row in rows.iter().rev() {
+            for (place, row) in rows.iter().enumerate().rev() {
                 let marked = &mut self.packs[number];
                 if marked.reached.has(*row) && marked.scanned.add(*row) {
                     is_done = false;
                     let span = pack.span_at(&raw, *row, &pack.position(*row)?)?;
-                    self.scan(span.kind, &raw[span.content])?;
+                    let before = place.checked_sub(1).map(|before| rows[before]);
+                    let near = Near { number, before };
+                    self.scan(span.kind, &raw[span.content], Some(near))?;
                 }
             }
             if is_done {
                 return Ok(());
             }
         }
-    }
-
-    /// Unpacks a block, and those before it, which are probably wanted next.
-    fn unpacked(&mut self, pack: &Pack, number: usize, block: u32) -> Result<Arc<Vec<u8>>> {
-        let load = |block: u32| pack.block_of(block, &self.inner.cache, self.keeps);
-        let Some(ahead) = &mut self.ahead else {
-            return load(block);
-        };
-        if let Some(raw) = ahead.remove(&(number, block)) {
-            return Ok(raw);
-        }
-        let (mut blocks, mut bytes) = (Vec::new(), 0);
-        for block in (0..=block).rev() {
-            if bytes > AHEAD_BYTES {
-                break;
-            }
-            if !pack.block_rows(block)?.is_empty() {
-                bytes += u64::from(pack.block_place(block)?.raw_bytes);
-                blocks.push(block);
-            }
-        }
-        let (odd, even): (Vec<(usize, u32)>, _) =
-            blocks.into_iter().enumerate().partition(|(place, _)| place % 2 == 1);
-        let load_all = |blocks: Vec<(usize, u32)>| -> Vec<_> {
-            blocks.into_iter().map(|(_, block)| (block, load(block))).collect()
-        };
-        let loaded = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| load_all(odd));
-            let mut loaded = load_all(even);
-            // What it did not unpack is unpacked when it is looked for.
-            loaded.extend(beside.join().unwrap_or_default());
-            loaded
-        });
-        ahead.clear();
-        ahead.extend(loaded.into_iter().filter_map(|(it, raw)| Some(((number, it), raw.ok()?))));
-        ahead.remove(&(number, block)).map_or_else(|| load(block), Ok)
     }
 
     fn scan_single(&mut self, id: &Id) -> Result<()> {
@@ -383,13 +386,13 @@ impl<'a> Marker<'a> {
         };
         // A loose file that is gone is in a pack by now, or was brought back.
         match stored {
-            Some(stored) => self.scan(stored.kind, &stored.content),
+            Some(stored) => self.scan(stored.kind, &stored.content, None),
             None => Ok(()),
         }
     }
 
     /// Marks what an object links.
-    fn scan(&mut self, kind: Kind, content: &[u8]) -> Result<()> {
+    fn scan(&mut self, kind: Kind, content: &[u8], near: Option<Near>) -> Result<()> {
         self.looked += 1;
         if self.looked.is_multiple_of(1024) {
             (self.tell)(self.looked);
@@ -399,7 +402,7 @@ impl<'a> Marker<'a> {
         }
         let mut links = None;
         for id in object::possible_links(content) {
-            if self.mark(&id)? || !self.is_strict {
+            if self.mark(&id, near)? || !self.is_strict {
                 continue;
             }
             if links.is_none() {
@@ -413,17 +416,6 @@ impl<'a> Marker<'a> {
         }
         Ok(())
     }
-}
-
-/// Counts what all packs have, unpacked.
-fn raw_bytes(state: &State) -> Result<u64> {
-    let mut bytes = 0;
-    for pack in state.all_packs() {
-        for block in 0..pack.blocks() {
-            bytes += u64::from(pack.block_place(block)?.raw_bytes);
-        }
-    }
-    Ok(bytes)
 }
 
 fn values(moved: &RefMove) -> impl Iterator<Item = Id> {

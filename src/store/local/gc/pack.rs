@@ -28,7 +28,7 @@ const JOIN_SHARE: u64 = 2;
 const JOINED_OBJECTS_MAX: u64 = 1 << 19;
 /// How cruft is packed: quickly, and with the blocks that are cruft as a whole.
 const CRUFT_OPTIONS: PackOptions =
-    PackOptions { level: 3, block_bytes: 256 << 10, ..PackOptions::TIDY };
+    PackOptions { level: PackOptions::QUICK_LEVEL, ..PackOptions::TIDY };
 
 /// What stayed of each pack, as far as it was written again.
 pub(super) type Kept = Vec<Option<Bits>>;
@@ -159,9 +159,9 @@ impl Collection<'_> {
             let sources: Vec<Source<'_>> = sources
                 .map(|(marked, wanted)| Source { pack: &marked.pack, is_wanted: wanted })
                 .collect();
-            let inner = self.inner;
+            let (inner, unpacked) = (self.inner, &marker.unpacked);
             let mut go_on = || !self.is_out_of_time();
-            match inner.pack_anew(state, &sources, loose, form, &mut go_on)? {
+            match inner.pack_anew(state, &sources, loose, form, unpacked, &mut go_on)? {
                 Some(new) => new,
                 None => return Ok(false),
             }

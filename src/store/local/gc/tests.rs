@@ -12,6 +12,8 @@ use crate::store::{
 };
 use crate::walk;
 
+mod twins;
+
 const DAY_MS: i64 = 86_400_000;
 /// A time at which every file of a test is old.
 const NOW_MS: i64 = 4_000_000_000_000;

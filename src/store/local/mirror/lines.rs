@@ -84,16 +84,31 @@ pub(super) fn refs(session: &str, bytes: &[u8]) -> Vec<(RefName, RefValue)> {
 /// does, the line tells such values apart, and no name is read from it.
 fn shown(value: &RefValue) -> String {
     match value {
-        RefValue::Id(id) => id.to_string(),
+        RefValue::Id(id) => String::from_utf8(id.digits().to_vec()).expect("hex digits are ASCII"),
         RefValue::Symbolic(name) => {
             format!("ref: ..{}", &blake3::hash(name.as_str().as_bytes()).to_hex()[..32])
         }
     }
 }
 
-fn line_text(line: usize, value: Option<&str>) -> String {
-    let value = value.unwrap_or(MISSING);
-    format!("{:<NAME_BYTES$}{value:<VALUE_BYTES$}\n", NAMES[line])
+fn line_text(line: usize, value: Option<&str>) -> [u8; LINE_BYTES] {
+    let (name, value) = (NAMES[line].as_bytes(), value.unwrap_or(MISSING).as_bytes());
+    let mut text = [b' '; LINE_BYTES];
+    text[..name.len()].copy_from_slice(name);
+    text[NAME_BYTES..][..value.len()].copy_from_slice(value);
+    text[LINE_BYTES - 1] = b'\n';
+    text
+}
+
+/// Writes lines, those that are neighbours at once.
+fn write_lines(file: &dyn DiskFile, changes: &Changes<'_>) -> io::Result<()> {
+    let mut changes = changes.to_vec();
+    changes.sort_unstable_by_key(|(line, _)| *line);
+    changes.chunk_by(|(one, _), (next, _)| one + 1 == *next).try_for_each(|run| {
+        let lines = run.iter();
+        let text = lines.flat_map(|(line, value)| line_text(*line, value.map(shown).as_deref()));
+        file.write_all_at(&text.collect::<Vec<u8>>(), (run[0].0 * LINE_BYTES) as u64)
+    })
 }
 
 impl Mirrors {
@@ -131,10 +146,7 @@ impl Mirrors {
     ) -> Result<()> {
         let removes = changes.iter().any(|(_, value)| value.is_none());
         let written = match self.lines.get(session).filter(|_| !removes) {
-            Some(file) => changes.iter().try_for_each(|(line, value)| {
-                let text = line_text(*line, value.map(shown).as_deref());
-                file.write_all_at(text.as_bytes(), (line * LINE_BYTES) as u64)
-            }),
+            Some(file) => write_lines(&**file, changes),
             None => self.put_all_lines(session, changes, is_new),
         };
         written.map_err(|source| {
@@ -173,9 +185,9 @@ impl Mirrors {
             self.remove_file(&path)?;
             return self.remove_old(session, 0..NAMES.len());
         }
-        let lines = values.iter().enumerate();
-        let text: String = lines.map(|(line, value)| line_text(line, value.as_deref())).collect();
-        file.write_all_at(text.as_bytes(), 0)?;
+        let lines: [_; NAMES.len()] =
+            std::array::from_fn(|line| line_text(line, values[line].as_deref()));
+        file.write_all_at(lines.as_flattened(), 0)?;
         if bytes > FILE_BYTES as u64 {
             file.set_len(FILE_BYTES as u64)?;
         }

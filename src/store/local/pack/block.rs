@@ -26,6 +26,9 @@ use crate::store::{Content, Stored};
 /// The most that a block's raw content may claim to be.
 pub(crate) const BLOCK_RAW_BYTES_MAX: u32 = 8 << 20;
 
+/// A thread keeps so much room for folded content, so that not every block needs new memory.
+const ROOM_KEPT_BYTES_MAX: usize = 512 << 10;
+
 /// The bit beside the raw length that says that the frame's content is folded.
 const FOLDED: u32 = 1 << 31;
 /// The bit beside it that says that the frame begins with the dictionary's place.
@@ -205,10 +208,11 @@ impl<'p> Block<'p> {
         dictionary: Option<&[u8]>,
         id_of: Option<&dyn Fn(usize) -> Result<Id>>,
     ) -> Result<Vec<u8>> {
-        self.decompress_to(usize::MAX, offset, path, dictionary, id_of)
+        self.decompress_to(usize::MAX, offset, path, dictionary, id_of, Vec::new())
     }
 
-    /// Decompresses the objects, and unfolds them as far as the one at `until`, if there is one.
+    /// Decompresses the objects, and unfolds them as far as the one at `until`, if there is one;
+    /// `raw`, which is empty, is the room that they take.
     pub(crate) fn decompress_to(
         &self,
         until: usize,
@@ -216,32 +220,41 @@ impl<'p> Block<'p> {
         path: &Path,
         dictionary: Option<&[u8]>,
         id_of: Option<&dyn Fn(usize) -> Result<Id>>,
+        mut raw: Vec<u8>,
     ) -> Result<Vec<u8>> {
         let corrupt = |why: String| Error::corrupt(path, offset, why);
         let raw_bytes = self.header.raw_bytes as usize;
-        // What is folded is shorter.
-        let mut raw = Vec::with_capacity(raw_bytes);
-        let written = match (self.header.form.has_dictionary, dictionary) {
-            (false, _) => match self.stored() {
-                Some(content) => {
-                    raw.extend_from_slice(content);
-                    Ok(content.len())
-                }
-                None => decompress(self.frame, &[], &mut raw),
-            },
-            (true, Some(text)) => decompress(&self.frame[Reference::BYTES..], text, &mut raw),
-            (true, None) => Err("its dictionary is not known"),
+        let decompress = |zstd: &mut DCtx<'static>, room: &mut Vec<u8>| {
+            // What is folded is shorter.
+            room.reserve_exact(raw_bytes);
+            let (frame, text) = match (self.header.form.has_dictionary, dictionary) {
+                (false, _) => (self.frame, &[][..]),
+                (true, Some(text)) => (&self.frame[Reference::BYTES..], text),
+                (true, None) => return Err(corrupt("its dictionary is not known".to_owned())),
+            };
+            zstd.decompress_using_dict(room, frame, text).map_err(|code| {
+                let why = zstd::zstd_safe::get_error_name(code);
+                corrupt(format!("a block does not decompress: {why}"))
+            })
         };
-        let written =
-            written.map_err(|why| corrupt(format!("a block does not decompress: {why}")))?;
         if self.header.form.is_folded {
-            let unfolded =
-                fold::unfold(&raw, raw_bytes, until, &mut |number, object| match id_of {
+            let unfolded = with_zstd(|zstd, folded| {
+                decompress(zstd, folded)?;
+                let mut id_of = |number: usize, object: &[u8]| match id_of {
                     Some(id_of) => id_of(number),
                     None => Ok(Id::from_bytes(*blake3::hash(object).as_bytes())),
-                })?;
+                };
+                fold::unfold(folded, raw_bytes, until, &mut id_of, raw)
+            })?;
             return unfolded.ok_or_else(|| corrupt("a block does not unfold".to_owned()));
         }
+        let written = match self.stored() {
+            Some(content) => {
+                raw.extend_from_slice(content);
+                content.len()
+            }
+            None => with_zstd(|zstd, _| decompress(zstd, &mut raw))?,
+        };
         if written != raw_bytes {
             return Err(corrupt(format!("a block has {written} bytes, expected {raw_bytes}")));
         }
@@ -253,9 +266,13 @@ impl<'p> Block<'p> {
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn fuzz_block(data: &[u8], path: &Path) {
     for (raw_bytes, until) in [(data.len(), usize::MAX), (4 * data.len(), data.len() / 2)] {
-        let _ = fold::unfold(data, raw_bytes, until, &mut |number, _| {
-            Ok(Id::from_bytes([number as u8; 32]))
-        });
+        let _ = fold::unfold(
+            data,
+            raw_bytes,
+            until,
+            &mut |number, _| Ok(Id::from_bytes([number as u8; 32])),
+            Vec::new(),
+        );
     }
     let mut pack = data.to_vec();
     let Some((header, rest)) = pack.split_first_chunk_mut::<BLOCK_HEADER_BYTES>() else {
@@ -293,13 +310,18 @@ pub(crate) fn sealed_pack(data: &[u8]) -> Vec<u8> {
     pack
 }
 
-/// Decompresses a frame into the room that there is, with this thread's decompressor.
-fn decompress(frame: &[u8], dictionary: &[u8], raw: &mut Vec<u8>) -> Result<usize, &'static str> {
+/// Does something with this thread's decompressor, and with room for what it gives, empty.
+fn with_zstd<T>(work: impl FnOnce(&mut DCtx<'static>, &mut Vec<u8>) -> Result<T>) -> Result<T> {
     thread_local! {
-        static ZSTD: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+        static ZSTD: RefCell<(DCtx<'static>, Vec<u8>)> =
+            RefCell::new((DCtx::create(), Vec::new()));
     }
-    ZSTD.with_borrow_mut(|zstd| zstd.decompress_using_dict(raw, frame, dictionary))
-        .map_err(zstd::zstd_safe::get_error_name)
+    ZSTD.with_borrow_mut(|(zstd, room)| {
+        let done = work(zstd, room);
+        room.clear();
+        room.shrink_to(ROOM_KEPT_BYTES_MAX);
+        done
+    })
 }
 
 /// One object within a block's raw content.

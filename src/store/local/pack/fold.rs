@@ -17,22 +17,32 @@
 //! Invariant: what is folded and unfolded is what it was, whatever the bytes are. Nothing is read
 //! as CBOR here, and a mark may stand in the middle of a text.
 
-use std::collections::HashMap;
-
 use super::super::bytes;
 use super::block::Span;
 use crate::error::Result;
 use crate::id::{Id, Kind};
+use crate::slots::{Slots, slot_hash};
 
 const MARK: &[u8; 2] = b"\x58\x20";
 const MARKED_BYTES: usize = MARK.len() + Id::BYTES;
 
+/// Where blocks are folded to, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    distances: Vec<u8>,
+    objects: Vec<u8>,
+    folded: Vec<u8>,
+}
+
 /// Folds the raw content of a block; `None` where that makes it no shorter.
-pub(super) fn fold(raw: &[u8], ids: impl Iterator<Item = Id>) -> Option<Vec<u8>> {
-    let mut numbers: HashMap<Id, usize> = HashMap::new();
-    let (mut distances, mut objects) = (Vec::new(), Vec::with_capacity(raw.len()));
+pub(super) fn fold<'r>(raw: &[u8], ids: &[Id], room: &'r mut Room) -> Option<&'r [u8]> {
+    let mut numbers = Slots::default();
+    numbers.reserve(ids.len());
+    let Room { distances, objects, folded } = room;
+    [&mut *distances, objects, folded].into_iter().for_each(Vec::clear);
+    objects.reserve(raw.len());
     let mut start = 0;
-    for (number, id) in ids.enumerate() {
+    for number in 0..ids.len() {
         let span = Span::at(raw, start)?;
         let mut from = start;
         start = span.content.end;
@@ -42,26 +52,30 @@ pub(super) fn fold(raw: &[u8], ids: impl Iterator<Item = Id>) -> Option<Vec<u8>>
         {
             let named = at + found + MARK.len();
             at = named + Id::BYTES;
-            let target = Id::from_slice(&raw[named..at]).and_then(|id| numbers.get(&id));
+            let target = Id::from_slice(&raw[named..at])
+                .and_then(|id| numbers.find(slot_hash(&id), |number| ids[number as usize] == id));
             match target {
                 Some(target) => {
-                    put_distance(number - target, &mut distances);
+                    put_distance(number - target as usize, distances);
                     objects.extend_from_slice(&raw[from..named]);
                     from = at;
                 }
                 None => {
-                    put_distance(0, &mut distances);
+                    put_distance(0, distances);
                     at = named;
                 }
             }
         }
         objects.extend_from_slice(&raw[from..start]);
-        numbers.entry(id).or_insert(number);
+        numbers.push(|number| slot_hash(&ids[number as usize]));
     }
     let folded_bytes = 4 + distances.len() + objects.len();
     (start == raw.len() && folded_bytes < raw.len()).then(|| {
-        let head = (distances.len() as u32).to_le_bytes();
-        [&head, distances.as_slice(), &objects].concat()
+        folded.reserve(folded_bytes);
+        folded.extend_from_slice(&(distances.len() as u32).to_le_bytes());
+        folded.extend_from_slice(distances);
+        folded.extend_from_slice(objects);
+        folded.as_slice()
     })
 }
 
@@ -70,14 +84,16 @@ pub(super) type IdOf<'a> = dyn FnMut(usize, &[u8]) -> Result<Id> + 'a;
 
 /// Unfolds the raw content of a block, `raw_bytes` long; `None` if that is not what was folded.
 ///
-/// It ends early behind the object that stands at `until`, if one does.
+/// It ends early behind the object that stands at `until`, if one does. `raw`, which is empty, is
+/// the room that it takes.
 pub(super) fn unfold(
     folded: &[u8],
     raw_bytes: usize,
     until: usize,
     id_of: &mut IdOf<'_>,
+    mut raw: Vec<u8>,
 ) -> Result<Option<Vec<u8>>> {
-    let mut raw: Vec<u8> = Vec::with_capacity(raw_bytes);
+    raw.reserve(raw_bytes);
     let as_folded = unfold_into(folded, raw_bytes, until, id_of, &mut raw)?;
     Ok((as_folded && (raw.len() == raw_bytes || raw.len() > until)).then_some(raw))
 }
@@ -191,7 +207,8 @@ mod tests {
 
     fn unfolded(folded: &[u8], raw_bytes: usize) -> Option<Vec<u8>> {
         let hash = |object: &[u8]| Id::from_bytes(*blake3::hash(object).as_bytes());
-        unfold(folded, raw_bytes, usize::MAX, &mut |_, object| Ok(hash(object))).unwrap()
+        unfold(folded, raw_bytes, usize::MAX, &mut |_, object| Ok(hash(object)), Vec::new())
+            .unwrap()
     }
 
     #[test]
@@ -207,9 +224,10 @@ mod tests {
             }
             ids.push(object(Kind::Entry, &content, &mut raw));
         }
-        let folded = fold(&raw, ids.iter().copied()).unwrap();
+        let mut room = Room::default();
+        let folded = fold(&raw, &ids, &mut room).unwrap();
         assert!(folded.len() < raw.len() - 398 * 29, "{} of {}", folded.len(), raw.len());
-        assert_eq!(unfolded(&folded, raw.len()).as_ref(), Some(&raw));
+        assert_eq!(unfolded(folded, raw.len()).as_ref(), Some(&raw));
         for (bytes, cut) in [(raw.len() + 1, folded.len()), (raw.len() - 1, folded.len())]
             .into_iter()
             .chain((0..folded.len()).map(|cut| (raw.len(), cut)))
@@ -224,7 +242,7 @@ mod tests {
         let one = object(Kind::Entry, b"no link", &mut raw);
         let content = [MARK.as_slice(), one.as_bytes()].concat();
         let two = object(Kind::Blob, &content, &mut raw);
-        assert_eq!(fold(&raw, [one, two].into_iter()), None);
+        assert_eq!(fold(&raw, &[one, two], &mut Room::default()), None);
     }
 
     proptest! {
@@ -253,9 +271,9 @@ mod tests {
                 }
                 ids.push(object(Kind::ALL[*kind], &content, &mut raw));
             }
-            if let Some(folded) = fold(&raw, ids.iter().copied()) {
+            if let Some(folded) = fold(&raw, &ids, &mut Room::default()) {
                 prop_assert!(folded.len() < raw.len());
-                prop_assert_eq!(unfolded(&folded, raw.len()), Some(raw));
+                prop_assert_eq!(unfolded(folded, raw.len()), Some(raw));
             }
         }
 

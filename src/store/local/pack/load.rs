@@ -40,7 +40,7 @@ impl Pack {
         if let Some(kept) = cache.get(&key) {
             return Ok(kept);
         }
-        let raw = Arc::new(self.load(block)?);
+        let raw = Arc::new(self.load_to(block, usize::MAX, cache.room())?);
         if keep {
             cache.put(key, &raw);
         }
@@ -62,7 +62,7 @@ impl Pack {
             Some((block, _)) if *block == wanted.block => usize::MAX,
             _ => offset,
         };
-        let raw = Arc::new(self.load_to(wanted.block, until)?);
+        let raw = Arc::new(self.load_to(wanted.block, until, Vec::new())?);
         match raw.len() == self.index.block(wanted.block)?.raw_bytes as usize {
             true => cache.put(key, &raw),
             false => *begun() = Some((wanted.block, Arc::clone(&raw))),
@@ -72,11 +72,12 @@ impl Pack {
 
     /// Unpacks a block.
     pub(super) fn load(&self, block: u32) -> Result<Vec<u8>> {
-        self.load_to(block, usize::MAX)
+        self.load_to(block, usize::MAX, Vec::new())
     }
 
-    /// Unpacks a block, at least as far as the object at `until`, unless it has none there.
-    fn load_to(&self, block: u32, until: usize) -> Result<Vec<u8>> {
+    /// Unpacks a block, at least as far as the object at `until`, unless it has none there, into
+    /// room that is empty.
+    fn load_to(&self, block: u32, until: usize, room: Vec<u8>) -> Result<Vec<u8>> {
         let place = self.index.block(block)?;
         let found = self.block(block)?;
         let dictionary = self.dictionary_of(&found)?;
@@ -94,7 +95,7 @@ impl Pack {
         let dictionary = dictionary.as_ref().map(|text| text.as_slice());
         // Who asks the index reads much.
         let until = if id_of.is_some() { usize::MAX } else { until };
-        found.decompress_to(until, place.offset, &self.path, dictionary, id_of)
+        found.decompress_to(until, place.offset, &self.path, dictionary, id_of, room)
     }
 
     /// Gives the text of the dictionary that a block needs.

@@ -22,6 +22,9 @@ pub(crate) struct PackOptions {
 }
 
 impl PackOptions {
+    /// How hard zstd tries where time matters more than space.
+    pub(crate) const QUICK_LEVEL: i32 = 3;
+
     /// How a store is packed that was tidied: fewer blocks, better compressed.
     pub(crate) const TIDY: PackOptions = PackOptions {
         level: 8,
@@ -38,7 +41,7 @@ impl PackOptions {
 impl Default for PackOptions {
     fn default() -> PackOptions {
         PackOptions {
-            level: 3,
+            level: PackOptions::QUICK_LEVEL,
             block_bytes: 64 << 10,
             tail_bytes: 32 << 10,
             fold: false,

@@ -10,8 +10,11 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use zstd::zstd_safe::CParameter;
+
 use super::block::{BlockHeader, Form, Span};
 use super::dictionary::Reference;
+use super::options::PackOptions;
 use super::{fold, stored};
 use crate::error::{Error, Result};
 use crate::id::Id;
@@ -19,6 +22,10 @@ use crate::id::Id;
 /// A block of which one part in so many is left is short: to search it for longer costs as much as
 /// with any other, and there is less to gain.
 const SHORT_SHARE: usize = 8;
+
+/// Shorter repetitions are not looked for where zstd does not try hard: they save little, and each
+/// takes a reader as long as a longer one.
+const QUICK_MATCH_MIN: u32 = 7;
 
 /// So many blocks more than there are threads are under way.
 const WAITING_MAX: usize = 2;
@@ -55,6 +62,8 @@ pub(super) struct Full {
 pub(super) struct Pressed {
     pub(super) header: BlockHeader,
     pub(super) frame: Vec<u8>,
+    /// Where its content was, to be used again.
+    pub(super) room: Vec<u8>,
 }
 
 /// What became of a block in a thread, and which one it was.
@@ -95,7 +104,7 @@ impl Press {
             if self.here.is_none() {
                 self.here = Some(Worker::new(&self.how)?);
             }
-            let pressed = self.here.as_mut().expect("it was set above").press(&full);
+            let pressed = self.here.as_mut().expect("it was set above").press(full);
             self.done.insert(number, pressed);
             return Ok(());
         }
@@ -173,7 +182,7 @@ fn work(how: &How, waiting: &Mutex<Receiver<(u64, Full)>>, results: &Sender<Answ
         };
         let pressed = match &mut worker {
             Ok(worker) => {
-                catch_unwind(AssertUnwindSafe(|| check(&full).and_then(|()| worker.press(&full))))
+                catch_unwind(AssertUnwindSafe(|| check(&full).and_then(|()| worker.press(full))))
             }
             Err(error) => {
                 let told = std::io::Error::other(error.to_string());
@@ -210,7 +219,8 @@ struct Worker {
     first: Option<Zstd>,
     /// Begins with the first block that needs it.
     usual: Option<Zstd>,
-    /// Where blocks are compressed to.
+    /// Where blocks are folded and compressed to.
+    folding: fold::Room,
     room: Vec<u8>,
 }
 
@@ -219,32 +229,36 @@ type Zstd = zstd::bulk::Compressor<'static>;
 impl Worker {
     fn new(how: &How) -> Result<Worker> {
         let first = how.first_level.map(|level| zstd(how, level)).transpose()?;
-        Ok(Worker { how: how.clone(), first, usual: None, room: Vec::new() })
+        let folding = fold::Room::default();
+        Ok(Worker { how: how.clone(), first, usual: None, folding, room: Vec::new() })
     }
 
-    fn press(&mut self, full: &Full) -> Result<Pressed> {
+    fn press(&mut self, full: Full) -> Result<Pressed> {
         let Full { raw, ids, is_stored } = full;
+        let mut folding = std::mem::take(&mut self.folding);
         let folds = self.how.fold && !is_stored;
-        let folded = if folds { fold::fold(raw, ids.iter().copied()) } else { None };
+        let folded = if folds { fold::fold(&raw, &ids, &mut folding) } else { None };
+        let is_folded = folded.is_some();
         let frame = match is_stored {
-            true => stored::frame(raw),
-            false => self.frame(folded.as_ref().unwrap_or(raw))?,
+            true => stored::frame(&raw),
+            false => self.frame(folded.unwrap_or(&raw))?,
         };
+        self.folding = folding;
         let mut hasher = blake3::Hasher::new();
-        for id in ids {
+        for id in &ids {
             hasher.update(id.as_bytes());
         }
         let has_dictionary = self.how.dictionary.is_some() && !is_stored;
-        let form = Form { is_folded: folded.is_some(), has_dictionary };
+        let form = Form { is_folded, has_dictionary };
         let ids_hash = *hasher.finalize().as_bytes();
         let (raw_bytes, objects) = (raw.len() as u32, ids.len() as u32);
         let header = BlockHeader::new(raw_bytes, form, objects, ids_hash, &frame);
-        Ok(Pressed { header, frame })
+        Ok(Pressed { header, frame, room: raw })
     }
 
     /// Compresses the content of a block, as hard as it is worth, into its frame.
     fn frame(&mut self, content: &[u8]) -> Result<Vec<u8>> {
-        let Worker { how, first, usual, room } = self;
+        let Worker { how, first, usual, room, .. } = self;
         let named = how.dictionary.as_ref().map(|placed| placed.reference.encode());
         let mut squeeze = |zstd: &mut Zstd| -> Result<Vec<u8>> {
             room.clear();
@@ -269,7 +283,13 @@ impl Worker {
 /// Makes what compresses with a dictionary, if there is one.
 fn zstd(how: &How, level: i32) -> Result<Zstd> {
     let text = how.dictionary.as_ref().map_or(&[][..], |placed| placed.text.as_slice());
-    Zstd::with_dictionary(level, text).map_err(Error::io("compress", "pack-new"))
+    let made = Zstd::with_dictionary(level, text).and_then(|mut zstd| {
+        if level == PackOptions::QUICK_LEVEL {
+            zstd.set_parameter(CParameter::MinMatch(QUICK_MATCH_MIN))?;
+        }
+        Ok(zstd)
+    });
+    made.map_err(Error::io("compress", "pack-new"))
 }
 
 /// Compresses the content of a block without objects.
@@ -277,7 +297,7 @@ pub(super) fn press_text(text: &[u8], level: i32) -> Result<Pressed> {
     let frame = zstd::bulk::compress(text, level).map_err(Error::io("compress", "pack-new"))?;
     let ids_hash = *blake3::Hasher::new().finalize().as_bytes();
     let header = BlockHeader::new(text.len() as u32, Form::default(), 0, ids_hash, &frame);
-    Ok(Pressed { header, frame })
+    Ok(Pressed { header, frame, room: Vec::new() })
 }
 
 #[cfg(test)]

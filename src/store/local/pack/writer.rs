@@ -6,6 +6,8 @@
 //!
 //! Not here: choosing the order, and telling anybody that the pack exists.
 
+mod fill;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +17,10 @@ use super::super::index::{
     BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
 };
 use super::super::paged::{AsideFile, PagedWriter};
-use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, Block, BlockHeader, Span};
+use super::block::{BLOCK_HEADER_BYTES, Block, BlockHeader, Span};
 use super::dictionary::{self, Reference};
 use super::options::PackOptions;
-use super::press::{self, Full, How, Placed, Press, Pressed};
+use super::press::{self, How, Placed, Press, Pressed};
 use super::stored::STORED_BYTES_MAX;
 use super::{FLAG_DICTIONARIES, FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
 use super::{Pack, PackFile, PackInfo};
@@ -27,13 +29,10 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::{self, Id, Kind};
 use crate::object;
-use crate::slots::{Slots, slot_hash};
+use crate::slots::{Slots, begin_of, slot_hash};
 
 /// The largest object that a pack takes; a store keeps its large ones elsewhere anyway.
 pub(crate) const PACKED_BYTES_MAX: usize = 4 << 20;
-
-/// How long the blocks of a tail are: who wants the newest object alone hashes one of them.
-const TAIL_BLOCK_BYTES: usize = 16 << 10;
 
 /// How hard zstd tries on guards, which look random.
 const GUARD_LEVEL: i32 = 1;
@@ -49,6 +48,8 @@ pub(crate) struct PackWriter {
     /// The raw content of the block being filled, and its ids.
     raw: Vec<u8>,
     raw_ids: Vec<Id>,
+    /// Where blocks were that are written.
+    rooms: Vec<Vec<u8>>,
     /// How many blocks were begun before that one.
     full_blocks: u32,
     /// Dictionaries that came with blocks of other packs, by their packs.
@@ -81,6 +82,7 @@ impl PackWriter {
             press: Press::new(how),
             raw: Vec::new(),
             raw_ids: Vec::new(),
+            rooms: Vec::new(),
             full_blocks: 0,
             adopted: HashMap::new(),
             positions: Vec::new(),
@@ -260,8 +262,7 @@ impl PackWriter {
         self.flush(true)?;
         let pack_id = self.end_pack()?;
         let pack_bytes = self.file.len();
-        let mut order: Vec<u32> = (0..self.positions.len() as u32).collect();
-        order.sort_unstable_by_key(|number| self.positions[*number as usize].0);
+        let order = self.order();
         let index = self.write_index(&pack_id, pack_bytes, &order)?;
         let graph = self.write_graph(&pack_id, &order, depth_of)?;
         let info = PackInfo {
@@ -319,57 +320,13 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Ends all blocks; the last objects, up to `tail_bytes`, stay as they are, in short ones.
-    fn end_blocks(&mut self, tail_bytes: usize) -> Result<()> {
-        while !self.raw.is_empty() {
-            let is_stored = self.raw.len() <= tail_bytes;
-            let kept = if is_stored { TAIL_BLOCK_BYTES } else { tail_bytes };
-            let objects = match self.raw.len().checked_sub(kept) {
-                None | Some(0) => self.raw_ids.len(),
-                Some(before) => self.filling().take_while(|start| *start < before).count(),
-            };
-            self.end_block(objects.min(self.fitting()), is_stored)?;
-        }
-        Ok(())
-    }
-
-    /// Gives where the objects of what is being filled begin.
-    fn filling(&self) -> impl Iterator<Item = usize> {
-        let first = self.positions.len() - self.raw_ids.len();
-        self.positions[first..].iter().map(|(_, position)| position.offset as usize)
-    }
-
-    /// Gives how many of the objects being filled fit a block; one does, whatever its length.
-    fn fitting(&self) -> usize {
-        let ends = self.filling().skip(1).chain([self.raw.len()]);
-        ends.take_while(|end| *end <= self.options.block_bytes).count().max(1)
-    }
-
-    /// Makes a block of the first objects being filled; the others begin the next one.
-    fn end_block(&mut self, objects: usize, is_stored: bool) -> Result<()> {
-        let cut = self.filling().nth(objects).unwrap_or(self.raw.len());
-        assert!(cut <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
-        let mut rest = Vec::with_capacity(self.raw.len());
-        rest.extend_from_slice(&self.raw[cut..]);
-        self.raw.truncate(cut);
-        let rest_ids = self.raw_ids.split_off(objects);
-        let first = self.positions.len() - rest_ids.len();
-        for (_, position) in &mut self.positions[first..] {
-            position.block += 1;
-            position.offset -= cut as u32;
-        }
-        let raw = std::mem::replace(&mut self.raw, rest);
-        let ids = std::mem::replace(&mut self.raw_ids, rest_ids);
-        self.press.give(Full { raw, ids, is_stored })?;
-        self.full_blocks += 1;
-        self.flush(false)
-    }
-
     /// Writes the blocks that are compressed; all of them, if it is to wait for them.
     fn flush(&mut self, all: bool) -> Result<()> {
         while let Some(pressed) = self.press.take(all) {
-            let Pressed { header, frame } = pressed?;
+            let Pressed { header, frame, mut room } = pressed?;
             self.put_block(&header, &frame)?;
+            room.clear();
+            self.rooms.push(room);
         }
         Ok(())
     }
@@ -404,6 +361,15 @@ impl PackWriter {
         trailer.extend_from_slice(pack_id.as_bytes());
         self.file.write(&trailer)?;
         Ok(pack_id)
+    }
+
+    /// Gives the numbers of the objects in the order of their ids.
+    fn order(&self) -> Vec<u32> {
+        let begins = self.positions.iter().map(|(id, _)| begin_of(id));
+        let mut order: Vec<(u64, u32)> = begins.zip(0..).collect();
+        let id = |number: u32| &self.positions[number as usize].0;
+        order.sort_unstable_by(|one, two| one.0.cmp(&two.0).then_with(|| id(one.1).cmp(id(two.1))));
+        order.into_iter().map(|(_, number)| number).collect()
     }
 
     fn write_index(&self, pack_id: &Id, pack_bytes: u64, order: &[u32]) -> Result<AsideFile> {

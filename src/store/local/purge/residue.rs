@@ -98,7 +98,7 @@ impl Inner {
             }
         }
         mirrors.keep_if(false);
-        guard.release(state.manifest.generation).map(drop)
+        guard.release(state.manifest.generation)
     }
 
     /// Lists all files and directories below a directory.

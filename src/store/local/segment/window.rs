@@ -7,7 +7,10 @@ use crate::error::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct Window {
     start: u64,
+    /// The bytes, and room for more: what was made once is not made again for each read.
     buffer: Vec<u8>,
+    /// How many of them there are.
+    held: usize,
     /// How much is read next: more and more, so that looking for one group is one small read.
     step: usize,
     /// Where reading on began.
@@ -59,57 +62,70 @@ impl Window {
         if self.held(offset, count).is_none() {
             // A reader of heads skips contents: a small gap is read along.
             let near = self.start..=self.end() + Window::STEP_MIN as u64;
-            if !near.contains(&offset) || self.buffer.len() > Window::KEPT_BYTES_MAX {
-                self.buffer.clear();
-                self.start = offset;
+            if !near.contains(&offset) || self.held > Window::KEPT_BYTES_MAX {
+                self.restart_at(offset);
             }
-            let (held, from) = (self.buffer.len(), self.end());
+            let from = self.end();
             let missing = (offset + count as u64).saturating_sub(from) as usize;
             let wanted = missing.max(self.step).min(limit.saturating_sub(from) as usize);
             self.step = (self.step * Window::STEP_FACTOR).min(Window::STEP_MAX);
-            self.buffer.resize(held + wanted, 0);
-            let filled = segment.file.read_full_at(&mut self.buffer[held..], from);
-            self.buffer.truncate(held + *filled.as_ref().unwrap_or(&0));
-            filled.map_err(Error::io("read", &segment.path))?;
+            let filled = segment.file.read_full_at(self.room(wanted), from);
+            self.held += filled.map_err(Error::io("read", &segment.path))?;
         }
-        let from = ((offset - self.start) as usize).min(self.buffer.len());
-        Ok(&self.buffer[from..(from + count).min(self.buffer.len())])
+        let from = ((offset - self.start) as usize).min(self.held);
+        Ok(&self.buffer[from..(from + count).min(self.held)])
+    }
+
+    fn restart_at(&mut self, offset: u64) {
+        self.held = 0;
+        self.start = offset;
+    }
+
+    /// Gives the place of the next bytes.
+    fn room(&mut self, bytes: usize) -> &mut [u8] {
+        let end = self.held + bytes;
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        &mut self.buffer[self.held..end]
     }
 
     /// Adds what was just written at `offset`; its end where it is long.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
         self.begun += bytes.len() as u64;
-        let skipped = match bytes.len() > Window::KEPT_BYTES_MAX {
-            true => bytes.len() - Window::KEPT_BYTES_LEFT,
-            false => 0,
-        };
+        let skipped = bytes.len().saturating_sub(Window::KEPT_BYTES_LEFT);
         let (offset, bytes) = (offset + skipped as u64, &bytes[skipped..]);
         if self.end() != offset {
-            self.buffer.clear();
-            self.start = offset;
+            self.restart_at(offset);
         }
-        self.buffer.extend_from_slice(bytes);
+        self.room(bytes.len()).copy_from_slice(bytes);
+        self.held += bytes.len();
         self.keep_until(self.end());
     }
 
     /// Keeps what stands before `end`, which does not change any more; the newest where that is
     /// much.
     pub(super) fn keep_until(&mut self, end: u64) {
-        self.buffer.truncate(end.saturating_sub(self.start) as usize);
-        if self.buffer.len() > Window::KEPT_BYTES_MAX {
-            let dropped = self.buffer.len() - Window::KEPT_BYTES_LEFT;
-            self.buffer = self.buffer.split_off(dropped);
+        self.held = self.held.min(end.saturating_sub(self.start) as usize);
+        if self.held > Window::KEPT_BYTES_MAX {
+            let dropped = self.held - Window::KEPT_BYTES_LEFT;
+            self.buffer.copy_within(dropped..self.held, 0);
+            self.held -= dropped;
             self.start += dropped as u64;
+        }
+        if self.buffer.len() > 2 * Window::KEPT_BYTES_MAX {
+            self.buffer.truncate(self.held);
+            self.buffer.shrink_to_fit();
         }
     }
 
     /// Gives `count` bytes at `offset` if they are here.
     pub(super) fn held(&self, offset: u64, count: usize) -> Option<&[u8]> {
         let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
-        self.buffer.get(from..from.checked_add(count)?)
+        self.buffer[..self.held].get(from..from.checked_add(count)?)
     }
 
     fn end(&self) -> u64 {
-        self.start + self.buffer.len() as u64
+        self.start + self.held as u64
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, IdMap};
 use crate::object::{self, NewObject};
 use crate::store::local::pack::{Depth, Pack};
 use crate::store::{Snapshot, Stored, Topology};
@@ -79,14 +79,15 @@ impl LocalSnapshot {
 
     /// Works out the depths of objects that are to be committed; `None` where it can't be told.
     pub(crate) fn depths_of_new(&self, objects: &[NewObject]) -> Vec<Option<u64>> {
-        let mut known: HashMap<Id, Option<u64>> = HashMap::with_capacity(objects.len());
+        let mut known: IdMap<Option<u64>> =
+            IdMap::with_capacity_and_hasher(objects.len(), Default::default());
         for object in objects {
-            let outline = object::outline(object.kind, &object.content);
-            let depth = outline.ok().and_then(|outline| match outline.parents.first() {
+            let parent = object::first_parent(object.kind, &object.content);
+            let depth = parent.ok().and_then(|parent| match parent {
                 None => Some(0),
                 Some(parent) => {
-                    let above = known.get(parent).copied();
-                    let above = above.unwrap_or_else(|| self.depth_of(parent).ok().flatten());
+                    let above = known.get(&parent).copied();
+                    let above = above.unwrap_or_else(|| self.depth_of(&parent).ok().flatten());
                     above.map(|depth| depth + 1)
                 }
             });

@@ -134,7 +134,7 @@ impl LocalSnapshot {
             }
             count += batch.len();
             batch.unpack(&self.inner.cache, true);
-            batch.visit(visit)
+            batch.visit(visit, &self.inner.cache)
         })?;
         rest.map_or(Ok(()), |id| self.read_ahead(&id, visit))
     }
@@ -154,12 +154,14 @@ impl LocalSnapshot {
             let mut stopped = false;
             let found = self.batches_along(from, &mut |batch| {
                 let first = if window.add(batch) { window.take() } else { None };
-                let flow = first.map_or(Ok(ControlFlow::Continue(())), |first| first.visit(visit));
+                let flow = first.map_or(Ok(ControlFlow::Continue(())), |first| {
+                    first.visit(visit, &self.inner.cache)
+                });
                 stopped = ends(&flow);
                 flow
             });
             while !stopped && let Some(batch) = window.take() {
-                stopped = batch.visit(visit)?.is_break();
+                stopped = batch.visit(visit, &self.inner.cache)?.is_break();
             }
             found
         })
@@ -295,8 +297,8 @@ impl Batch<'_> {
         }
     }
 
-    /// Shows the objects, until told to stop.
-    fn visit(self, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+    /// Shows the objects, until told to stop; the cache gets the block's room.
+    fn visit(self, visit: Visit<'_>, cache: &BlockCache) -> Result<ControlFlow<()>> {
         let (block, objects) = match self {
             Batch::Whole(id, stored) => return visit(&id, &stored),
             Batch::Block(_, _, unpacked) => unpacked.expect("it was unpacked")?,
@@ -306,6 +308,7 @@ impl Batch<'_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
+        cache.done_with(block);
         Ok(ControlFlow::Continue(()))
     }
 }

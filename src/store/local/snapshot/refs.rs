@@ -1,0 +1,39 @@
+//! Finding refs: in the journal, newest segment first, then in the snapshot of refs.
+
+use std::sync::PoisonError;
+
+use super::LocalSnapshot;
+use crate::error::Result;
+use crate::store::{RefName, RefValue};
+
+/// How many refs are remembered for a plan.
+const SEEN_MAX: usize = 32;
+
+impl LocalSnapshot {
+    /// Finds the value of a ref.
+    pub(super) fn find_reference(&self, name: &RefName) -> Result<Option<RefValue>> {
+        for (segment, end) in self.segments() {
+            let table = segment.table();
+            if let Some(versions) = table.refs.get(name)
+                && let Some((_, value)) = versions.iter().rev().find(|(at, _)| *at <= end)
+            {
+                return Ok(value.clone());
+            }
+        }
+        self.state.refs.as_ref().map_or(Ok(None), |packed| packed.get(name))
+    }
+
+    /// Finds the value of a ref, and remembers it: a plan and its checks ask for most refs more
+    /// than once, and bisecting the snapshot of refs costs more than to compare a few names.
+    pub(super) fn find_reference_once(&self, name: &RefName) -> Result<Option<RefValue>> {
+        let mut seen = self.refs_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, value)) = seen.iter().find(|(known, _)| known == name) {
+            return Ok(value.clone());
+        }
+        let value = self.find_reference(name)?;
+        if seen.len() < SEEN_MAX {
+            seen.push((name.clone(), value.clone()));
+        }
+        Ok(value)
+    }
+}
