@@ -62,7 +62,7 @@ pub struct DirEntry {
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
-    /// Maps a file that nobody changes any more.
+    /// Maps a file that nobody changes any more; a short one may be read in its place.
     fn map(&self, path: &Path) -> io::Result<Mapping>;
     /// Gives a file's length.
     fn len(&self, path: &Path) -> io::Result<u64>;
@@ -180,6 +180,12 @@ impl Drop for Locked<'_> {
     }
 }
 
+/// So much the system reads around a byte of a mapping that is looked at.
+const READ_AROUND_BYTES: usize = 128 << 10;
+
+/// A file of up to a page is read: mapping it, and looking at it for the first time, takes longer.
+const READ_BYTES_MAX: usize = 4 << 10;
+
 /// The bytes of an immutable file.
 pub struct Mapping(Bytes);
 
@@ -195,10 +201,12 @@ impl Mapping {
     }
 
     /// Says that a part will be looked at: what of it is not in memory is read at once, and no
-    /// more. Where that can't be done, it is read when it is looked at.
+    /// more. Where that can't be done, it is read when it is looked at; so it is in a short file,
+    /// all of which the system reads then.
     pub fn will_need(&self, offset: u64, bytes: usize) {
         #[cfg(unix)]
         if let (Bytes::File(map), Ok(offset)) = (&self.0, usize::try_from(offset))
+            && map.len() > READ_AROUND_BYTES
             && offset.checked_add(bytes).is_some_and(|end| end <= map.len())
         {
             let _ = map.advise_range(memmap2::Advice::WillNeed, offset, bytes);
@@ -257,10 +265,13 @@ impl Disk for OsDisk {
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
         let file = File::open(path)?;
-        match file.metadata()?.len() {
-            0 => Ok(Mapping::new([])),
-            bytes => map_immutable(&file, bytes as usize),
+        let bytes = file.metadata()?.len() as usize;
+        if bytes > READ_BYTES_MAX {
+            return map_immutable(&file, bytes);
         }
+        let mut content = vec![0; bytes];
+        file.read_exact_at(&mut content, 0)?;
+        Ok(Mapping::new(content))
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
@@ -417,17 +428,6 @@ fn map_bells(_: &Path) -> io::Result<(Bell, Bell)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn replacing_a_file_leaves_nothing_beside_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        replace_file(&OsDisk, &path, b"one").unwrap();
-        replace_file(&OsDisk, &path, b"three").unwrap();
-        assert_eq!(read_file(&OsDisk, &path, 10).unwrap(), b"three");
-        assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1);
-        assert!(read_file(&OsDisk, &path, 4).is_err());
-    }
 
     #[test]
     fn a_lock_excludes_other_handles_until_it_is_given_back() {

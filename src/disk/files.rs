@@ -113,3 +113,20 @@ pub fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     }
     remove_if_empty(disk, dir).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+
+    #[test]
+    fn replacing_a_file_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        replace_file(&OsDisk, &path, b"one").unwrap();
+        replace_file(&OsDisk, &path, b"three").unwrap();
+        assert_eq!(read_file(&OsDisk, &path, 10).unwrap(), b"three");
+        assert_eq!(OsDisk.list(dir.path()).unwrap().len(), 1);
+        assert!(read_file(&OsDisk, &path, 4).is_err());
+    }
+}

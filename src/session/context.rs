@@ -309,7 +309,6 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Context {
         let mut lost = None;
-        let mut messages = Vec::new();
         if let Some(cut) = self.compaction {
             lost = cut.lost;
             let missing = cut.kept.and_then(|kept| match kept {
@@ -322,9 +321,10 @@ impl<'a> Reader<'a> {
                 self.shown.truncate(cut.newer);
                 lost = missing;
             }
-            messages.extend(cut.summary);
+            self.shown.extend(cut.summary.into_iter().rev());
         }
-        messages.extend(self.shown.into_iter().rev());
+        self.shown.reverse();
+        let messages = self.shown;
         let Settings { model, provider, thinking, .. } = self.settings.found;
         Context { messages, model, provider, thinking, dangling: Vec::new(), lost }
     }

@@ -24,10 +24,9 @@ impl Change<'_> {
             return Ok(());
         }
         let left = from.as_deref().map(|branch| self.branch(branch)).transpose()?.flatten();
-        let record = self.view().record(to)?;
-        let goes_on = record.is_some_and(|record| {
-            record.parent == from || (record.at.is_some() && record.at == left)
-        });
+        let origin = self.view().origin(to)?;
+        let goes_on =
+            origin.is_some_and(|(at, parent)| parent == from || (at.is_some() && at == left));
         let is_back = next != left && !goes_on;
         let fields = [
             ("from", Value::from(from)),

@@ -133,12 +133,23 @@ impl<'a> View<'a> {
 
     /// Reads what is known of a branch beyond its ref.
     pub fn record(&self, branch: &str) -> Result<Option<BranchRecord>> {
-        let Some(id) = self.target(&format!("records/{branch}"))? else {
+        let Some(mut event) = self.record_event(branch)? else {
             return Ok(None);
         };
-        let mut event = read_event(self.snapshot, &id)?;
         restored(self.snapshot, &mut event.body)?;
         Ok(Some(BranchRecord::of(&event)))
+    }
+
+    /// Reads where a branch began: the entry, and the branch it came from.
+    pub(super) fn origin(&self, branch: &str) -> Result<Option<(Option<Id>, Option<String>)>> {
+        // Neither is a string so long that it would be a link.
+        let record = self.record_event(branch)?.map(|event| BranchRecord::of(&event));
+        Ok(record.map(|record| (record.at, record.parent)))
+    }
+
+    fn record_event(&self, branch: &str) -> Result<Option<Event>> {
+        let record = self.target(&format!("records/{branch}"))?;
+        record.map(|id| read_event(self.snapshot, &id)).transpose()
     }
 
     /// Finds a name for a new branch: the stem, or the stem and the first number that is free.

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sapwood::error::Error;
+use sapwood::id::{Id, Kind};
+use sapwood::store::Store as _;
 use sapwood::store::local::{Finding, FsckOptions, FsckReport, Severity, fsck};
 
 use crate::sim::SimDisk;
@@ -48,13 +51,15 @@ fn a_read_only_disk_is_checked_without_a_change() {
 }
 
 #[test]
-fn a_store_that_cannot_be_opened_is_checked_part_by_part() {
+fn a_store_that_cannot_be_opened_or_read_is_checked_part_by_part() {
     let disk = store_of(50);
     let (current, index) = (file(&disk, "", "current"), file(&disk, "objects/pack", ".idx"));
     let segment = file(&disk, "objects/journal", "synced").with_file_name("spare");
     disk.write(segment, vec![0; 4096]);
     disk.flip(&index, 100);
-    assert!(open(&disk).is_err());
+    let snapshot = open(&disk).expect("no page of it is read yet").snapshot().expect("nor now");
+    let asked = snapshot.get(&Id::of(Kind::Blob, b"nobody has it"));
+    assert!(matches!(asked, Err(Error::Corrupt { path, .. }) if path == index));
     let found = check(&disk).findings;
     assert!(!found.is_empty());
     for finding in &found {

@@ -19,8 +19,8 @@ use crate::object::{self, NewObject};
 use crate::ops::redact::Scrubber;
 
 /// How much of a file is handed on at a time, and how many such stretches may wait.
-const STRETCH_BYTES: usize = 512 << 10;
-pub(super) const STRETCHES_WAITING: usize = 8;
+const STRETCH_BYTES: usize = 128 << 10;
+pub(super) const STRETCHES_WAITING: usize = 16;
 
 /// A file that is one document is held in memory whole; a longer one is read by lines.
 const DOCUMENT_BYTES_MAX: u64 = 12 << 20;

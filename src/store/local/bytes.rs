@@ -32,20 +32,44 @@ pub(super) fn find_last(byte: u8, bytes: &[u8]) -> Option<usize> {
 }
 
 /// Finds the first place of a text of two bytes or more.
-#[cfg(target_arch = "x86_64")]
 pub(super) fn find_text(text: &[u8], bytes: &[u8]) -> Option<usize> {
-    use memchr::arch::x86_64::sse2::packedpair::Finder;
-    let finder = Finder::new(text).expect("SSE2 is part of x86-64, and there is a pair");
-    match bytes.len() < finder.min_haystack_len() {
-        true => bytes.windows(text.len()).position(|window| window == text),
-        false => finder.find(bytes, text),
+    Text::new(text).find(bytes)
+}
+
+/// A text of two bytes or more that is searched for again and again.
+pub(super) struct Text<'t> {
+    text: &'t [u8],
+    #[cfg(target_arch = "x86_64")]
+    finder: memchr::arch::x86_64::sse2::packedpair::Finder,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'t> Text<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Text<'t> {
+        use memchr::arch::x86_64::sse2::packedpair::Finder;
+        let finder = Finder::new(text).expect("SSE2 is part of x86-64, and there is a pair");
+        Text { text, finder }
+    }
+
+    /// Finds its first place.
+    pub(super) fn find(&self, bytes: &[u8]) -> Option<usize> {
+        match bytes.len() < self.finder.min_haystack_len() {
+            true => bytes.windows(self.text.len()).position(|window| window == self.text),
+            false => self.finder.find(bytes, self.text),
+        }
     }
 }
 
-/// Finds the first place of a text of two bytes or more.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn find_text(text: &[u8], bytes: &[u8]) -> Option<usize> {
-    memchr::memmem::find(bytes, text)
+impl<'t> Text<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Text<'t> {
+        Text { text }
+    }
+
+    /// Finds its first place.
+    pub(super) fn find(&self, bytes: &[u8]) -> Option<usize> {
+        memchr::memmem::find(bytes, self.text)
+    }
 }
 
 #[cfg(test)]

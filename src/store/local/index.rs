@@ -9,10 +9,15 @@
 //! The table of blocks repeats the begin of each block's checksum. So an index whose pages are
 //! sound says which bytes an id stands for, and a walk need not hash every object again.
 //!
+//! Opening one compares its length with what the manifest says. The header is read and compared
+//! when something is first asked: a store has many packs, and most are asked nothing.
+//!
 //! Not here: the objects. A position is a claim that whoever reads the object checks.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::pack::PackInfo;
 use super::paged::{Magic, PAGE_BYTES, Paged, PagedWriter, u32_at, u64_at};
 use crate::disk::Disk;
 use crate::error::Result;
@@ -69,13 +74,24 @@ pub(crate) struct BlockPlace {
 #[derive(Debug)]
 pub(crate) struct Index {
     paged: Paged,
+    pack_id: Id,
+    pack_bytes: u64,
     objects: u32,
     blocks: u32,
+    /// Whether the header says the same as the fields above.
+    is_header_checked: AtomicBool,
 }
 
 impl Index {
-    /// Opens the index of a pack.
-    pub(crate) fn open(
+    /// Opens the index of a pack that has so many objects; its header is compared on first use.
+    pub(crate) fn open(disk: &dyn Disk, path: &Path, info: &PackInfo) -> Result<Index> {
+        let bytes = Some(info.index_bytes);
+        let paged = Paged::open(disk, path, bytes, INDEX_MAGIC, INDEX_VERSION)?;
+        Index::new(paged, &info.id, info.pack_bytes, info.objects)
+    }
+
+    /// Opens the index of a pack, and believes its header how many objects there are.
+    pub(crate) fn open_alone(
         disk: &dyn Disk,
         path: &Path,
         bytes: u64,
@@ -83,7 +99,7 @@ impl Index {
         pack_bytes: u64,
     ) -> Result<Index> {
         let paged = Paged::open(disk, path, Some(bytes), INDEX_MAGIC, INDEX_VERSION)?;
-        Index::new(paged, pack_id, pack_bytes)
+        Index::alone(paged, pack_id, pack_bytes)
     }
 
     /// Takes a payload that was made in memory.
@@ -94,20 +110,58 @@ impl Index {
         pack_id: &Id,
         pack_bytes: u64,
     ) -> Result<Index> {
-        Index::new(Paged::from_memory(path, payload), pack_id, pack_bytes)
+        Index::alone(Paged::from_memory(path, payload), pack_id, pack_bytes)
     }
 
-    fn new(paged: Paged, pack_id: &Id, pack_bytes: u64) -> Result<Index> {
-        let header = paged.bytes(0, HEADER_BYTES as usize)?;
-        let (objects, blocks) = (u32_at(header, 32), u32_at(header, 36));
-        if header[..32] != pack_id.as_bytes()[..] || u64_at(header, 40) != pack_bytes {
-            return Err(paged.corrupt(0, "it is the index of another pack"));
-        }
-        let ids_bytes = u64::from(objects) * (Id::BYTES as u64 + POSITION_BYTES);
-        if IDS_AT + ids_bytes + u64::from(blocks) * BLOCK_ROW_BYTES != paged.len() {
+    fn alone(paged: Paged, pack_id: &Id, pack_bytes: u64) -> Result<Index> {
+        let objects = u32_at(paged.bytes(0, HEADER_BYTES as usize)?, 32);
+        let index = Index::new(paged, pack_id, pack_bytes, objects.into())?;
+        index.check_header()?;
+        Ok(index)
+    }
+
+    fn new(paged: Paged, pack_id: &Id, pack_bytes: u64, objects: u64) -> Result<Index> {
+        let rows_bytes = objects.checked_mul(Id::BYTES as u64 + POSITION_BYTES);
+        let blocks_bytes = rows_bytes.and_then(|rows| paged.len().checked_sub(IDS_AT + rows));
+        let blocks_bytes = blocks_bytes.filter(|bytes| bytes % BLOCK_ROW_BYTES == 0);
+        let blocks = blocks_bytes.and_then(|bytes| u32::try_from(bytes / BLOCK_ROW_BYTES).ok());
+        let (Some(blocks), Ok(objects)) = (blocks, u32::try_from(objects)) else {
             return Err(paged.corrupt(32, "it is not as long as its counts say"));
+        };
+        let is_header_checked = AtomicBool::new(false);
+        Ok(Index { paged, pack_id: *pack_id, pack_bytes, objects, blocks, is_header_checked })
+    }
+
+    /// Compares the header with what is known of the pack.
+    #[cold]
+    pub(crate) fn check_header(&self) -> Result<()> {
+        let header = self.paged.bytes(0, HEADER_BYTES as usize)?;
+        let (objects, blocks) = (u32_at(header, 32), u32_at(header, 36));
+        if header[..32] != self.pack_id.as_bytes()[..] || u64_at(header, 40) != self.pack_bytes {
+            return Err(self.paged.corrupt(0, "it is the index of another pack"));
         }
-        Ok(Index { paged, objects, blocks })
+        if objects != self.objects {
+            let why = format!("it has {objects} objects, expected {}", self.objects);
+            return Err(self.paged.corrupt(32, why));
+        }
+        if blocks != self.blocks {
+            return Err(self.paged.corrupt(32, "it is not as long as its counts say"));
+        }
+        self.is_header_checked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives a part of the payload, of an index that is that of its pack.
+    #[inline]
+    fn bytes(&self, offset: u64, len: usize) -> Result<&[u8]> {
+        if !self.is_header_checked.load(Ordering::Relaxed) {
+            self.check_header()?;
+        }
+        self.paged.bytes(offset, len)
+    }
+
+    fn u32(&self, offset: u64) -> Result<u32> {
+        Ok(u32_at(self.bytes(offset, 4)?, 0))
     }
 
     /// Gives the number of objects.
@@ -137,7 +191,7 @@ impl Index {
         if row >= self.objects {
             return Err(self.paged.corrupt(self.id_at(row), "no such row"));
         }
-        let bytes = self.paged.bytes(self.id_at(row), Id::BYTES)?;
+        let bytes = self.bytes(self.id_at(row), Id::BYTES)?;
         Ok(Id::from_slice(bytes).expect("an id's bytes"))
     }
 
@@ -147,7 +201,7 @@ impl Index {
         if row >= self.objects {
             return Err(self.paged.corrupt(at, "no such row"));
         }
-        let bytes = self.paged.bytes(at, POSITION_BYTES as usize)?;
+        let bytes = self.bytes(at, POSITION_BYTES as usize)?;
         let (block, place) = (u32_at(bytes, 0), u32_at(bytes, 4));
         let kind = Kind::from_code((place >> OFFSET_BITS) as u8)
             .ok_or_else(|| self.paged.corrupt(at, "an object of no known kind"))?;
@@ -158,7 +212,7 @@ impl Index {
     pub(crate) fn block(&self, block: u32) -> Result<BlockPlace> {
         let table_at = self.id_at(self.objects) + u64::from(self.objects) * POSITION_BYTES;
         let at = table_at + u64::from(block) * BLOCK_ROW_BYTES;
-        let bytes = self.paged.bytes(at, BLOCK_ROW_BYTES as usize)?;
+        let bytes = self.bytes(at, BLOCK_ROW_BYTES as usize)?;
         Ok(BlockPlace {
             offset: u64_at(bytes, 0),
             compressed_bytes: u32_at(bytes, 8),
@@ -188,6 +242,7 @@ impl Index {
     /// Checks every page, the fan-out and the order of the ids.
     pub(crate) fn check(&self) -> Result<()> {
         self.paged.check()?;
+        self.check_header()?;
         let mut first_of_byte = [0u32; 257];
         let mut last: Option<Id> = None;
         for row in 0..self.objects {
@@ -201,7 +256,7 @@ impl Index {
         for byte in 0..256 {
             first_of_byte[byte + 1] = first_of_byte[byte + 1].max(first_of_byte[byte]);
             let at = HEADER_BYTES + 4 * byte as u64;
-            if self.paged.u32(at)? != first_of_byte[byte + 1] {
+            if self.u32(at)? != first_of_byte[byte + 1] {
                 return Err(self.paged.corrupt(at, "its fan-out does not match its ids"));
             }
         }
@@ -219,8 +274,8 @@ impl Index {
     fn first_at_or_after(&self, id: &Id) -> Result<u32> {
         let byte = u64::from(id.as_bytes()[0]);
         let fanout_at = HEADER_BYTES + 4 * byte;
-        let mut low = if byte == 0 { 0 } else { self.paged.u32(fanout_at - 4)? };
-        let mut high = self.paged.u32(fanout_at)?;
+        let mut low = if byte == 0 { 0 } else { self.u32(fanout_at - 4)? };
+        let mut high = self.u32(fanout_at)?;
         if low > high || high > self.objects {
             return Err(self.paged.corrupt(fanout_at, "its fan-out does not ascend"));
         }
@@ -243,7 +298,7 @@ impl Index {
                 low + (high - low) / 2
             };
             guesses += 1;
-            let found = self.paged.bytes(self.id_at(middle), Id::BYTES)?;
+            let found = self.bytes(self.id_at(middle), Id::BYTES)?;
             let found_begin = begin_of(found);
             if is_before(found, id, begin) {
                 low = middle + 1;
@@ -268,7 +323,7 @@ impl Index {
         let first = row_at(page_at).max(low);
         let last = row_at(page_at + PAGE_BYTES as u64).min(high);
         let bytes = (last - first) as usize * Id::BYTES;
-        let ids = self.paged.bytes(self.id_at(first), bytes)?;
+        let ids = self.bytes(self.id_at(first), bytes)?;
         let comes_before = |row: u32| {
             let at = (row - first) as usize * Id::BYTES;
             is_before(&ids[at..at + Id::BYTES], id, begin)
@@ -355,95 +410,4 @@ pub(crate) fn write_index<'r>(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-    use std::sync::Arc;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::disk::OsDisk;
-
-    fn index_of(ids: &BTreeSet<Id>) -> (tempfile::TempDir, Index) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("test.idx");
-        let pack_id = Id::from_bytes([9; 32]);
-        let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
-        let position = |offset| Position { block: 3, kind: Kind::Entry, offset };
-        let rows = ids.iter().zip(0..).map(|(id, row)| (id, position(row)));
-        write_index(&mut writer, &pack_id, 77, rows, &[]).unwrap();
-        let bytes = writer.finish(INDEX_MAGIC, INDEX_VERSION, &path).unwrap();
-        let index = Index::open(&OsDisk, &path, bytes, &pack_id, 77).unwrap();
-        (dir, index)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        /// Few distinct bytes make ids that share long prefixes, where guessing by value fails.
-        #[test]
-        fn lookups_agree_with_a_sorted_set(
-            ids in proptest::collection::btree_set(
-                proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff)], 32), 0..200),
-            others in proptest::collection::vec(
-                proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff)], 32), 20),
-            digits in 4..20usize,
-        ) {
-            let ids: BTreeSet<Id> =
-                ids.iter().map(|bytes| Id::from_slice(bytes).unwrap()).collect();
-            let (_dir, index) = index_of(&ids);
-            index.check().unwrap();
-            for (row, id) in (0..).zip(&ids) {
-                prop_assert_eq!(index.find(id).unwrap(), Some(row));
-                prop_assert_eq!(index.id(row).unwrap(), *id);
-                prop_assert_eq!(index.position(row).unwrap().offset, row);
-            }
-            for other in others {
-                let other = Id::from_slice(&other).unwrap();
-                prop_assert_eq!(index.find(&other).unwrap().is_some(), ids.contains(&other));
-                let prefix: Prefix = other.short(digits).parse().unwrap();
-                let mut found = Vec::new();
-                index.prefix(&prefix, 3, &mut found).unwrap();
-                let matching = ids.iter().filter(|id| prefix.matches(id));
-                prop_assert_eq!(found, matching.take(3).copied().collect::<Vec<_>>());
-            }
-        }
-    }
-
-    #[test]
-    fn ids_are_found_wherever_they_lie_on_their_pages() {
-        // Many with one first byte, so that they fill pages; the first half where values say it,
-        // the other all at one end.
-        let mut ids = BTreeSet::new();
-        for number in 0..2000u32 {
-            let mut bytes = *Id::of(Kind::Blob, &number.to_le_bytes()).as_bytes();
-            bytes[0] = 7;
-            if number % 2 == 0 {
-                bytes[1..9].fill(0xff);
-            }
-            ids.insert(Id::from_bytes(bytes));
-        }
-        let (_dir, index) = index_of(&ids);
-        for (row, id) in (0..).zip(&ids) {
-            assert_eq!(index.find(id).unwrap(), Some(row));
-            for (byte, change) in [(31, 1), (5, 1), (1, 0x80)] {
-                let mut other = *id.as_bytes();
-                other[byte] ^= change;
-                let other = Id::from_bytes(other);
-                assert_eq!(index.find(&other).unwrap().is_some(), ids.contains(&other));
-            }
-        }
-        let count = index.len();
-        assert_eq!(index.first_at_or_after(&Id::from_bytes([6; 32])).unwrap(), 0);
-        assert_eq!(index.first_at_or_after(&Id::from_bytes([8; 32])).unwrap(), count);
-    }
-
-    #[test]
-    fn rows_beyond_the_end_are_errors() {
-        let ids: BTreeSet<Id> = (0..100u8).map(|seed| Id::of(Kind::Blob, &[seed])).collect();
-        let (_dir, index) = index_of(&ids);
-        assert!(index.position(100).is_err());
-        assert!(index.block(0).is_err());
-        assert!(index.id(100).is_err());
-    }
-}
+mod tests;

@@ -22,6 +22,8 @@ const LINE_BYTES_MAX: u64 = 4096;
 /// How the names of the refs of sessions begin, and how those of their metadata end.
 const SESSIONS: &str = "sessions/";
 const META_ENDS: &[u8] = b"/meta\t";
+/// Few sessions have refs of fewer bytes.
+const SESSION_BYTES: usize = 256;
 
 /// All refs as they were at one moment.
 #[derive(Debug)]
@@ -90,8 +92,10 @@ impl PackedRefs {
     pub(crate) fn sessions(&self) -> Result<Vec<String>> {
         let begin = self.lower_bound(SESSIONS)?;
         let mut lines = self.file.bytes(begin, (self.file.len() - begin) as usize)?;
-        let mut sessions = Vec::new();
-        while let Some(end) = bytes::find_text(META_ENDS, lines) {
+        // Room that is not used is never touched.
+        let mut sessions = Vec::with_capacity(lines.len() / SESSION_BYTES);
+        let meta_ends = bytes::Text::new(META_ENDS);
+        while let Some(end) = meta_ends.find(lines) {
             let start = bytes::find_last(b'\n', &lines[..end]);
             let name = std::str::from_utf8(&lines[start.map_or(0, |newline| newline + 1)..end]);
             let name = name.map_err(|_| self.damaged(self.file.len() - lines.len() as u64))?;

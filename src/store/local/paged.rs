@@ -1,9 +1,9 @@
 //! Immutable files that are mapped and checked page by page.
 //!
 //! A paged file is a payload, a table with one checksum for each page of the payload, and a footer.
-//! Opening one reads nothing: its length says where all is. The footer and the table are checked
+//! Opening one looks at nothing: its length says where all is. The footer and the table are checked
 //! when the first page is touched, each page when it is. So a huge file opens in microseconds, one
-//! that nobody asks costs no read, and still no byte is used unchecked.
+//! that nobody asks costs no read unless it is tiny, and still no byte is used unchecked.
 //!
 //! Invariants: a paged file never changes once it has its name; [`Paged::bytes`] gives bytes whose
 //! pages match the table, or an error.

@@ -19,7 +19,7 @@ impl Check<'_> {
         let dir = self.layout.pack_dir();
         let mut sound = Vec::new();
         for info in &manifest.packs {
-            match Pack::open(self.disk.clone(), &dir, info) {
+            match Pack::open_checked(self.disk.clone(), &dir, info) {
                 Ok(pack) => {
                     if self.pack(&pack, &dir) {
                         sound.push(pack);
@@ -42,7 +42,8 @@ impl Check<'_> {
         self.salvage(&pack_path);
         let (index_bytes, pack_bytes) = (info.index_bytes, info.pack_bytes);
         let disk = self.disk.clone();
-        let Ok(index) = Index::open(&*disk, &index_path, index_bytes, &info.id, pack_bytes) else {
+        let Ok(index) = Index::open_alone(&*disk, &index_path, index_bytes, &info.id, pack_bytes)
+        else {
             return;
         };
         for row in 0..index.len() {

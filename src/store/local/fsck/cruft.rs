@@ -18,7 +18,7 @@ impl Check<'_> {
         let mut reached = 0;
         let dir = self.layout.pack_dir();
         for record in &manifest.cruft {
-            match Pack::open(self.disk.clone(), &dir, &record.pack) {
+            match Pack::open_checked(self.disk.clone(), &dir, &record.pack) {
                 Ok(pack) => reached += self.cruft_pack(&pack),
                 Err(error) => self.fault(Severity::Warning, "cruft-damaged", None, error),
             }

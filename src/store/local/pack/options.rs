@@ -11,6 +11,8 @@ pub(crate) struct PackOptions {
     pub(crate) dictionary_level: i32,
     /// How much raw content a block has, unless one object alone has more.
     pub(crate) block_bytes: usize,
+    /// How much of the raw content at its end is not compressed: the newest is read most often.
+    pub(crate) tail_bytes: usize,
     /// Whether links within a block are left out of it.
     pub(crate) fold: bool,
     /// Whether it may have dictionaries.
@@ -29,6 +31,7 @@ impl PackOptions {
         first_level: None,
         dictionary_level: 17,
         block_bytes: 256 << 10,
+        tail_bytes: 0,
         fold: true,
         dictionaries: false,
         threads: 0,
@@ -40,6 +43,7 @@ impl Default for PackOptions {
         PackOptions {
             level: PackOptions::QUICK_LEVEL,
             block_bytes: 64 << 10,
+            tail_bytes: 32 << 10,
             fold: false,
             ..PackOptions::TIDY
         }

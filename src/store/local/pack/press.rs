@@ -14,8 +14,8 @@ use zstd::zstd_safe::CParameter;
 
 use super::block::{BlockHeader, Form, Span};
 use super::dictionary::Reference;
-use super::fold;
 use super::options::PackOptions;
+use super::{fold, stored};
 use crate::error::{Error, Result};
 use crate::id::Id;
 
@@ -54,6 +54,8 @@ pub(super) struct How {
 pub(super) struct Full {
     pub(super) raw: Vec<u8>,
     pub(super) ids: Vec<Id>,
+    /// Whether it stays as it is.
+    pub(super) is_stored: bool,
 }
 
 /// A block as it is written.
@@ -232,17 +234,21 @@ impl Worker {
     }
 
     fn press(&mut self, full: Full) -> Result<Pressed> {
-        let Full { raw, ids } = full;
+        let Full { raw, ids, is_stored } = full;
         let mut folding = std::mem::take(&mut self.folding);
-        let folded = if self.how.fold { fold::fold(&raw, &ids, &mut folding) } else { None };
+        let folds = self.how.fold && !is_stored;
+        let folded = if folds { fold::fold(&raw, &ids, &mut folding) } else { None };
         let is_folded = folded.is_some();
-        let frame = self.frame(folded.unwrap_or(&raw))?;
+        let frame = match is_stored {
+            true => stored::frame(&raw),
+            false => self.frame(folded.unwrap_or(&raw))?,
+        };
         self.folding = folding;
         let mut hasher = blake3::Hasher::new();
         for id in &ids {
             hasher.update(id.as_bytes());
         }
-        let has_dictionary = self.how.dictionary.is_some();
+        let has_dictionary = self.how.dictionary.is_some() && !is_stored;
         let form = Form { is_folded, has_dictionary };
         let ids_hash = *hasher.finalize().as_bytes();
         let (raw_bytes, objects) = (raw.len() as u32, ids.len() as u32);
@@ -305,10 +311,9 @@ mod tests {
             let taken = catch_unwind(|| {
                 let mut press = Press::new(how);
                 // No object begins so, and whoever gets it panics.
-                press
-                    .give(Full { raw: vec![0xff; 9], ids: vec![Id::from_bytes([7; 32])] })
-                    .unwrap();
-                press.give(Full { raw: Vec::new(), ids: Vec::new() }).unwrap();
+                let full = |raw, ids| Full { raw, ids, is_stored: false };
+                press.give(full(vec![0xff; 9], vec![Id::from_bytes([7; 32])])).unwrap();
+                press.give(full(Vec::new(), Vec::new())).unwrap();
                 while let Some(pressed) = press.take(true) {
                     pressed.unwrap();
                 }

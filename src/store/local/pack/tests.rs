@@ -2,6 +2,7 @@
 
 mod dictionaries;
 mod folded;
+mod tail;
 
 use std::fs;
 

@@ -6,6 +6,8 @@
 //!
 //! Not here: choosing the order, and telling anybody that the pack exists.
 
+mod fill;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +17,11 @@ use super::super::index::{
     BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
 };
 use super::super::paged::{AsideFile, PagedWriter};
-use super::block::{BLOCK_HEADER_BYTES, BLOCK_RAW_BYTES_MAX, Block, BlockHeader, Span};
+use super::block::{BLOCK_HEADER_BYTES, Block, BlockHeader, Span};
 use super::dictionary::{self, Reference};
 use super::options::PackOptions;
-use super::press::{self, Full, How, Placed, Press, Pressed};
+use super::press::{self, How, Placed, Press, Pressed};
+use super::stored::STORED_BYTES_MAX;
 use super::{FLAG_DICTIONARIES, FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
 use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
@@ -67,6 +70,7 @@ impl PackWriter {
         mut options: PackOptions,
     ) -> Result<PackWriter> {
         options.block_bytes = options.block_bytes.min(PACKED_BYTES_MAX);
+        options.tail_bytes = options.tail_bytes.min(STORED_BYTES_MAX);
         let near = dir.join("pack-new");
         let PackOptions { level, first_level, fold, threads, .. } = options;
         let how = How { level, first_level, fold, dictionary: None, threads };
@@ -141,8 +145,10 @@ impl PackWriter {
         let header = id::Header::new(kind, content.len() as u64);
         let header = header.bytes();
         let object_bytes = header.len() + content.len();
-        if !self.raw.is_empty() && self.raw.len() + object_bytes > self.options.block_bytes {
-            self.end_block()?;
+        // What may become the tail is held back.
+        let room_bytes = self.options.block_bytes + self.options.tail_bytes;
+        while !self.raw.is_empty() && self.raw.len() + object_bytes > room_bytes {
+            self.end_block(self.fitting(), false)?;
         }
         let start = self.raw.len();
         self.raw.extend_from_slice(header);
@@ -158,7 +164,7 @@ impl PackWriter {
     /// Copies the wanted rows of a block of another pack, the whole block as it is.
     ///
     /// Where one of its objects is not wanted, or is here already, the others are added one by one;
-    /// so are all where the block is folded and this pack may not be.
+    /// so are all where the block is folded and this pack may not be, or is not compressed.
     pub(crate) fn add_block(
         &mut self,
         pack: &Pack,
@@ -177,6 +183,7 @@ impl PackWriter {
             || ids.iter().any(|id| self.number(id).is_some())
             || found.header.form.is_folded && !self.options.fold
             || found.header.form.has_dictionary && !self.options.dictionaries
+            || found.stored().is_some()
         {
             let raw = pack.load(block)?;
             for (row, id) in rows.iter().zip(&ids) {
@@ -196,7 +203,7 @@ impl PackWriter {
                 "a block does not hold the objects that the index says",
             ));
         }
-        self.end_block()?;
+        self.end_blocks(0)?;
         self.flush(true)?;
         let adopted = self.adopt(pack, &found)?;
         for (row, id) in rows.iter().zip(&ids) {
@@ -251,7 +258,7 @@ impl PackWriter {
         depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
         before: &mut dyn FnMut(&Id) -> Result<()>,
     ) -> Result<PackInfo> {
-        self.end_block()?;
+        self.end_blocks(self.options.tail_bytes)?;
         self.flush(true)?;
         let pack_id = self.end_pack()?;
         let pack_bytes = self.file.len();
@@ -311,20 +318,6 @@ impl PackWriter {
         self.positions.push((*id, position));
         self.numbers.push(|number| slot_hash(&self.positions[number as usize].0));
         Ok(())
-    }
-
-    /// Has the block being filled compressed, if there is anything in it.
-    fn end_block(&mut self) -> Result<()> {
-        if self.raw.is_empty() {
-            return Ok(());
-        }
-        assert!(self.raw.len() <= BLOCK_RAW_BYTES_MAX as usize, "objects are bounded");
-        let mut room = self.rooms.pop().unwrap_or_default();
-        room.reserve(self.raw.len());
-        let raw = std::mem::replace(&mut self.raw, room);
-        self.press.give(Full { raw, ids: std::mem::take(&mut self.raw_ids) })?;
-        self.full_blocks += 1;
-        self.flush(false)
     }
 
     /// Writes the blocks that are compressed; all of them, if it is to wait for them.

@@ -133,7 +133,7 @@ impl<'a> CarryOut<'a> {
     /// Writes what is whole in the journal and in damaged packs into new packs.
     fn write_salvaged(&mut self, manifest: &mut Manifest) -> Result<()> {
         let dir = self.survey.layout.pack_dir();
-        let open = |info: &PackInfo| Pack::open(self.survey.disk.clone(), &dir, info);
+        let open = |info: &PackInfo| Pack::open_checked(self.survey.disk.clone(), &dir, info);
         let kept = manifest.packs.iter().map(open).collect::<Result<Vec<Pack>>>()?;
         let bad: HashSet<PathBuf> = self.survey.loose.iter().map(|bad| bad.path.clone()).collect();
         let loose = Loose::new(self.survey.disk.clone(), self.survey.layout.clone());

@@ -87,7 +87,7 @@ impl Survey<'_> {
         let dir = self.layout.pack_dir();
         let path = PackFile::Pack.path(&dir, &id);
         let info = info.or_else(|| self.guess_info(&id));
-        let opened = info.and_then(|info| Pack::open(self.disk.clone(), &dir, &info).ok());
+        let opened = info.and_then(|info| Pack::open_checked(self.disk.clone(), &dir, &info).ok());
         let mut needs_graph = true;
         let state = match opened {
             Some(pack) if self.is_whole(&pack, &mut needs_graph) => PackState::Whole,
@@ -103,7 +103,8 @@ impl Survey<'_> {
         let [pack_path, index_path, _] = PackFile::ALL.map(|file| file.path(&dir, id));
         let pack_bytes = self.disk.len(&pack_path).ok()?;
         let index_bytes = self.disk.len(&index_path).ok()?;
-        let index = Index::open(&*self.disk, &index_path, index_bytes, id, pack_bytes).ok()?;
+        let index =
+            Index::open_alone(&*self.disk, &index_path, index_bytes, id, pack_bytes).ok()?;
         Some(PackInfo { id: *id, pack_bytes, index_bytes, objects: u64::from(index.len()) })
     }
 
@@ -131,7 +132,7 @@ impl Survey<'_> {
             PackFile::ALL.map(|file| file.path(&self.layout.pack_dir(), id));
         let disk = self.disk.clone();
         let index = info.and_then(|info| {
-            Index::open(&*disk, &index_path, info.index_bytes, id, info.pack_bytes).ok()
+            Index::open_alone(&*disk, &index_path, info.index_bytes, id, info.pack_bytes).ok()
         });
         let expects = |id: &Id| {
             let found = index.as_ref().and_then(|index| index.find(id).ok());
@@ -281,7 +282,7 @@ impl Survey<'_> {
             let [_, index_path, graph_path] = PackFile::ALL.map(|file| file.path(&dir, &info.id));
             let (id, bytes) = (&info.id, info.pack_bytes);
             let disk = self.disk.clone();
-            let index = Index::open(&*disk, &index_path, info.index_bytes, id, bytes);
+            let index = Index::open_alone(&*disk, &index_path, info.index_bytes, id, bytes);
             let Ok(index) = index else {
                 continue;
             };

@@ -64,7 +64,7 @@ impl World {
 
     /// Writes a pack with a block for each blob.
     fn pack(&self, texts: &[&str]) -> PackInfo {
-        let options = PackOptions { block_bytes: 1, ..PackOptions::default() };
+        let options = PackOptions { block_bytes: 1, tail_bytes: 0, ..PackOptions::default() };
         let mut writer =
             PackWriter::new(Arc::new(OsDisk), &self.layout.pack_dir(), options).unwrap();
         for object in texts.iter().map(|text| blob(text)) {

@@ -1,6 +1,6 @@
 //! Reading a segment in pieces, so that a group is not a read each.
 
-use super::Segment;
+use super::{HEADER_BYTES, Segment};
 use crate::error::{Error, Result};
 
 /// The bytes of a segment that were read or written last, without a gap.
@@ -36,13 +36,13 @@ impl Window {
     /// Begins to read on: what is known to be durable at first, if it is not much, and a little
     /// behind it; else as much as there was the last time.
     pub(super) fn restart(&mut self, durable: u64) {
-        let found = self.end().saturating_sub(self.begun);
+        let found = self.end().saturating_sub(self.begun.max(HEADER_BYTES));
         let known = durable.saturating_sub(self.end());
         self.step = match found {
             _ if (1..=Window::KEPT_BYTES_MAX as u64).contains(&known) => {
                 known as usize + Window::STEP_ALONE
             }
-            _ if self.begun == 0 => Window::STEP_MIN,
+            _ if self.end() == 0 => Window::STEP_MIN,
             0 => Window::STEP_ALONE,
             found if found > Window::STEP_MIN as u64 => Window::STEP_MIN * Window::STEP_FACTOR,
             _ => Window::STEP_MIN,
@@ -93,10 +93,7 @@ impl Window {
     /// Adds what was just written at `offset`; its end where it is long.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
         self.begun += bytes.len() as u64;
-        let skipped = match bytes.len() > Window::KEPT_BYTES_MAX {
-            true => bytes.len() - Window::KEPT_BYTES_LEFT,
-            false => 0,
-        };
+        let skipped = bytes.len().saturating_sub(Window::KEPT_BYTES_LEFT);
         let (offset, bytes) = (offset + skipped as u64, &bytes[skipped..]);
         if self.end() != offset {
             self.restart_at(offset);

@@ -76,7 +76,7 @@ pub(super) const CASES: &[Case] = &[
         damage: |world| {
             let dir = world.layout.pack_dir();
             let info = world.manifest().packs[1];
-            let pack = Pack::open(Arc::new(OsDisk), &dir, &info).unwrap();
+            let pack = Pack::open_checked(Arc::new(OsDisk), &dir, &info).unwrap();
             pack.heal_graph(&mut |_| Ok(Some(99))).unwrap();
         },
         expected: &[("graph-damaged", Warning)],

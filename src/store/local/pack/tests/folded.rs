@@ -7,7 +7,7 @@ use super::*;
 fn folded_blocks_are_smaller_and_say_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let chain = chain(400, "said");
-    let plain = PackOptions { block_bytes: 1 << 10, ..PackOptions::default() };
+    let plain = PackOptions { block_bytes: 1 << 10, tail_bytes: 0, ..PackOptions::default() };
     let folded = PackOptions { fold: true, ..plain };
     let plain_info = write(dir.path(), &chain, plain);
     let info = write(dir.path(), &chain, folded);

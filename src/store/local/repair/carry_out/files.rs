@@ -71,7 +71,7 @@ impl CarryOut<'_> {
                 continue;
             }
             self.aside.copy(&path)?;
-            let pack = Pack::open(Arc::clone(&self.survey.disk), &dir, info)?;
+            let pack = Pack::open_checked(Arc::clone(&self.survey.disk), &dir, info)?;
             let inventory = &mut self.survey.inventory;
             pack.heal_graph(&mut |id| Ok(inventory.depth(id).map(u64::from)))?;
         }
