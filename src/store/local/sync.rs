@@ -203,7 +203,7 @@ impl Inner {
     }
 }
 
-/// Says a place in one word, for those who wait: one that is too far for that is said to be less far.
+/// Says a place in one word, for those who wait: one that is too far for that is said to be nearer.
 fn hint(position: Position) -> u64 {
     position.sequence << 32 | position.offset.min(u64::from(u32::MAX))
 }
