@@ -412,9 +412,10 @@ fn map_immutable(file: &File, bytes: usize) -> io::Result<Mapping> {
 fn map_bells(path: &Path) -> io::Result<(Bell, Bell)> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-    if file.metadata()?.len() < Bell::PAIR_BYTES as u64 {
+    let found = file.metadata()?.len();
+    if let Some(missing) = (Bell::PAIR_BYTES as u64).checked_sub(found) {
         // Written, not only made long: touching a hole of a full disk kills the process.
-        file.write_all_at(&[0; Bell::PAIR_BYTES], 0)?;
+        file.write_all_at(&[0; Bell::PAIR_BYTES][..missing as usize], found)?;
     }
     let map = memmap2::MmapOptions::new().len(Bell::PAIR_BYTES).map_raw(&file)?;
     Ok(Bell::pair(map))

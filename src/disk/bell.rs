@@ -86,11 +86,15 @@ impl Bell {
         }
     }
 
-    /// Waits until the bell has [rung](Bell::ring) since, once or twice, or for a pause.
-    pub fn wait_until(&self, heard: Heard, until: Until, pause: Duration) {
+    /// Waits until the bell has [rung](Bell::ring) since, once or twice, or for a pause. Says
+    /// whether it was woken before its ring: to see to it, or to [pass that on](Bell::pass_on).
+    pub fn wait_until(&self, heard: Heard, until: Until, pause: Duration) -> bool {
         match &self.0 {
             Some(word) => word.wait_until(heard, until, pause * PATIENCE),
-            None => std::thread::sleep(pause),
+            None => {
+                std::thread::sleep(pause);
+                false
+            }
         }
     }
 
@@ -205,9 +209,15 @@ mod word {
             sleep(self.word(), heard.word, at_most);
         }
 
-        pub(super) fn wait_until(&self, heard: Heard, until: Until, at_most: Duration) {
-            let round = round(heard.word, u32::from(until == Until::AfterNext));
-            sleep(self.at(ROUNDS_AT[round]), heard.rounds[round], at_most);
+        pub(super) fn wait_until(&self, heard: Heard, until: Until, at_most: Duration) -> bool {
+            let rings = if until == Until::AfterNext { 2 } else { 1 };
+            let round = round(heard.word, rings - 1);
+            // Where the bit was cleared by who woke nobody, the next ring would wake nobody either.
+            if self.word().load(Ordering::SeqCst) & WAITING != 0 {
+                sleep(self.at(ROUNDS_AT[round]), heard.rounds[round], at_most);
+            }
+            let rung = (self.word().load(Ordering::SeqCst) / RING).wrapping_sub(heard.word / RING);
+            rung % (u32::MAX / RING + 1) < rings
         }
 
         pub(super) fn ring_for_one(&self) {
@@ -229,7 +239,7 @@ mod word {
             let is_one_covered = wake(self.at(ROUNDS_AT[round(heard, 0)]), i32::MAX as u32);
             let is_one_left = wake(self.at(ROUNDS_AT[round(heard, 1)]), 1);
             if !is_one_covered && !is_one_left {
-                // Who has come meanwhile has changed the word.
+                // Nobody sleeps. Who is about to looks at the bit once more.
                 let rung = heard.wrapping_add(RING) & !CLAIMED;
                 let (done, not_done) = (Ordering::SeqCst, Ordering::Relaxed);
                 let _ = self.word().compare_exchange(rung, rung & !WAITING, done, not_done);
@@ -294,7 +304,7 @@ mod word {
         pub(super) fn wait(&self, _: Heard, _: Duration) {
             match *self {}
         }
-        pub(super) fn wait_until(&self, _: Heard, _: Until, _: Duration) {
+        pub(super) fn wait_until(&self, _: Heard, _: Until, _: Duration) -> bool {
             match *self {}
         }
         pub(super) fn ring_for_one(&self) {
@@ -383,7 +393,9 @@ mod tests {
         let begun = Instant::now();
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| here.wait_until(heard, Until::AfterNext, long));
+                scope.spawn(|| {
+                    here.wait_until(heard, Until::AfterNext, long);
+                });
             }
             std::thread::sleep(Duration::from_millis(20));
             there.ring();

@@ -311,7 +311,7 @@ fn runs(units: &[Unit]) -> Vec<&[Unit]> {
 #[derive(Default)]
 struct Sample {
     rest: Vec<u8>,
-    blobs: Vec<(Id, Content)>,
+    blobs: Vec<(Id, Vec<u8>)>,
     known: Known,
 }
 
@@ -320,7 +320,8 @@ impl Sample {
         match stored.kind {
             Kind::Blob => {
                 self.known.insert(*id, likeness::sample(&stored.content));
-                self.blobs.push((*id, stored.content));
+                // A copy: a content holds its whole block, of which little may be in the sample.
+                self.blobs.push((*id, stored.content.to_vec()));
             }
             _ => self.rest.extend_from_slice(&stored.content),
         }

@@ -112,11 +112,11 @@ impl Inner {
                 operation: transaction.operation.as_ref(),
                 close: false,
             };
+            let before = state.open_segment().end();
             state = self.append(state, &group)?;
-        }
-        if durability == Durability::Full && mirror::makes_files(&moves) {
-            let segment = state.open_segment();
-            segment.begin_sync(state::marked_in(segment, self.durable_position()));
+            if durability == Durability::Full && mirror::makes_files(&moves) {
+                state.open_segment().begin_sync(before);
+            }
         }
         let end = state.open_segment().end();
         let mirrored = mirrors.follow(&moves);

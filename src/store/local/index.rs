@@ -122,7 +122,8 @@ impl Index {
 
     fn new(paged: Paged, pack_id: &Id, pack_bytes: u64, objects: u64) -> Result<Index> {
         let rows_bytes = objects.checked_mul(Id::BYTES as u64 + POSITION_BYTES);
-        let blocks_bytes = rows_bytes.and_then(|rows| paged.len().checked_sub(IDS_AT + rows));
+        let blocks_at = rows_bytes.and_then(|rows| rows.checked_add(IDS_AT));
+        let blocks_bytes = blocks_at.and_then(|at| paged.len().checked_sub(at));
         let blocks_bytes = blocks_bytes.filter(|bytes| bytes % BLOCK_ROW_BYTES == 0);
         let blocks = blocks_bytes.and_then(|bytes| u32::try_from(bytes / BLOCK_ROW_BYTES).ok());
         let (Some(blocks), Ok(objects)) = (blocks, u32::try_from(objects)) else {

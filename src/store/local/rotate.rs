@@ -172,12 +172,17 @@ impl Inner {
             return Ok(());
         };
         let state = self.state();
-        let segment = state.open_segment();
-        let claim = segment.claim_successor().map_err(Error::io("lock", &segment.path))?;
-        if claim.is_none() {
-            self.spare_seen.store(segment.sequence, Ordering::Relaxed);
+        if !self.spare_due(&state) {
+            return Ok(());
         }
-        if claim.is_none() || !self.spare_due(&state) {
+        let segment = state.open_segment();
+        let Some(_claim) = segment.claim_successor().map_err(Error::io("lock", &segment.path))?
+        else {
+            self.spare_seen.store(segment.sequence, Ordering::Relaxed);
+            return Ok(());
+        };
+        // Who had the claim before may have made it.
+        if !self.spare_due(&state) {
             return Ok(());
         }
         let bytes = self.segment_bytes(segment, 0);

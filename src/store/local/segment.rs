@@ -342,9 +342,10 @@ impl Segment {
         Ok(())
     }
 
-    /// Lets what is not `durable` go to the disk ahead of a sync.
-    pub(crate) fn begin_sync(&self, durable: u64) {
-        self.file.begin_sync(durable, self.table().end.saturating_sub(durable));
+    /// Lets what was written since the journal ended at a place go to the disk ahead of a sync.
+    pub(crate) fn begin_sync(&self, before: Position) {
+        let from = if before.sequence == self.sequence { before.offset } else { 0 };
+        self.file.begin_sync(from, self.table().end.saturating_sub(from));
     }
 
     /// Makes all that was written durable.

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::{Bell, Until};
+use crate::disk::Bell;
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::durable::{DurableMark, Position};
@@ -31,17 +31,17 @@ impl Inner {
     /// Waits until everything up to a place is on disk.
     pub(crate) fn wait_durable(&self, target: Position) -> Result<()> {
         let bell = self.sync_bell.get_or_init(Bell::default);
-        let mut until = Until::Next;
-        let waited = self.wait_or_sync(target, bell, &mut until);
-        if until == Until::AfterNext {
+        let mut is_asked = false;
+        let waited = self.wait_or_sync(target, bell, &mut is_asked);
+        if is_asked {
             // Who is woken for a sync that it does not need leaves it to another.
             bell.pass_on();
         }
         waited
     }
 
-    /// Waits for a place to be on disk, and notes which sync was last waited for.
-    fn wait_or_sync(&self, target: Position, bell: &Bell, until: &mut Until) -> Result<()> {
+    /// Waits for a place to be on disk, and notes whether it was woken to begin a sync and has not.
+    fn wait_or_sync(&self, target: Position, bell: &Bell, is_asked: &mut bool) -> Result<()> {
         let begun = Instant::now();
         // Where nobody else writes, nobody else has synced, and there is nothing to read on.
         let crowd = self.outrun.load(Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl Inner {
                 false => Ok(None),
             };
             if !matches!(turn, Ok(None)) || waited > TURN_TIMEOUT {
-                *until = Until::Next;
+                *is_asked = false;
                 let synced = self.sync_for_all(target, crowd);
                 drop(turn);
                 bell.ring();
@@ -82,9 +82,10 @@ impl Inner {
             match heard {
                 None => listens = true,
                 Some(heard) => {
-                    *until = bell.until(heard, hint(target));
+                    let until = bell.until(heard, hint(target));
                     let early = waited < CLAIM_TIMEOUT;
-                    bell.wait_until(heard, *until, if early { SHORT_PAUSE } else { LONG_PAUSE });
+                    let pause = if early { SHORT_PAUSE } else { LONG_PAUSE };
+                    *is_asked = bell.wait_until(heard, until, pause);
                 }
             }
         }

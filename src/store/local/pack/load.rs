@@ -40,7 +40,9 @@ impl Pack {
         if let Some(kept) = cache.get(&key) {
             return Ok(kept);
         }
-        let raw = Arc::new(self.load_to(block, usize::MAX, cache.room())?);
+        // The room of another block may be larger than this one, and the cache counts the block.
+        let room = if keep { Vec::new() } else { cache.room() };
+        let raw = Arc::new(self.load_to(block, usize::MAX, room)?);
         if keep {
             cache.put(key, &raw);
         }
