@@ -17,6 +17,7 @@
 //!   again is allowed, see [`Segment::write_again`].)
 //! - The table holds whole groups only, in order: reading on never takes anything back.
 
+mod again;
 mod window;
 
 pub(crate) mod salvage;
@@ -312,33 +313,6 @@ impl Segment {
         self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
         self.recent().add(place.offset, &bytes);
         table.add(head);
-        Ok(())
-    }
-
-    /// Writes again, byte for byte, what was not known durable when this handle came to the
-    /// segment.
-    ///
-    /// A sync that failed elsewhere leaves pages that look written and are not: another handle's
-    /// sync would vouch for them. After this, this handle's own sync covers them.
-    pub(crate) fn write_again(&self, durable: u64) -> Result<()> {
-        if self.vouched.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let (from, end) = {
-            let table = self.table();
-            (durable.max(table.synced).max(HEADER_BYTES), table.end)
-        };
-        if from < end {
-            let mut bytes = vec![0; (end - from) as usize];
-            let io = |action| Error::io(action, &self.path);
-            let count = self.file.read_full_at(&mut bytes, from).map_err(io("read"))?;
-            if count < bytes.len() {
-                let at = from + count as u64;
-                return Err(Error::corrupt(&self.path, at, "it was cut while it was in use"));
-            }
-            self.file.write_all_at(&bytes, from).map_err(io("write again"))?;
-        }
-        self.vouched.store(true, Ordering::Release);
         Ok(())
     }
 
