@@ -326,15 +326,17 @@ mod tests {
     use super::*;
     use crate::disk::{Disk as _, OsDisk};
 
+    /// Maps both bells of a file twice; `None` where they are silent.
+    fn two_mappings() -> Option<([Bell; 2], [Bell; 2])> {
+        let dir = tempfile::tempdir().unwrap();
+        let bells = || <[Bell; 2]>::from(OsDisk.bells(&dir.path().join("bells")));
+        let (here, there) = (bells(), bells());
+        (!here[0].is_silent()).then_some((here, there))
+    }
+
     #[test]
     fn a_ring_ends_the_wait_of_another_mapping() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("bells");
-        let (here, other) = OsDisk.bells(&path);
-        let (there, _) = OsDisk.bells(&path);
-        if here.is_silent() {
-            return;
-        }
+        let Some(([here, other], [there, _])) = two_mappings() else { return };
         let heard = here.listen();
         other.ring();
         there.ring_for_one();
@@ -355,13 +357,7 @@ mod tests {
 
     #[test]
     fn a_claim_stands_until_the_next_ring() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("bells");
-        let (_, here) = OsDisk.bells(&path);
-        let (_, there) = OsDisk.bells(&path);
-        if here.is_silent() {
-            return;
-        }
+        let Some(([_, here], [_, there])) = two_mappings() else { return };
         assert!(here.claim());
         assert!(!there.claim());
         let heard = there.listen();
@@ -374,13 +370,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_more_than_is_announced_waits_for_the_ring_after() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("bells");
-        let (_, here) = OsDisk.bells(&path);
-        let (_, there) = OsDisk.bells(&path);
-        if here.is_silent() {
-            return;
-        }
+        let Some(([_, here], [_, there])) = two_mappings() else { return };
         assert_eq!(here.until(here.listen(), 7), Until::Next, "nobody is at it");
         assert!(there.claim());
         there.announce(7);
@@ -403,6 +393,14 @@ mod tests {
             assert!(there.claim());
             there.ring();
         });
+        assert!(begun.elapsed() < long);
+
+        let heard = here.listen();
+        there.ring();
+        assert!(here.wait_until(heard, Until::AfterNext, long), "it is not its ring");
+        assert!(there.claim());
+        there.ring();
+        assert!(!here.wait_until(heard, Until::AfterNext, long));
         assert!(begun.elapsed() < long);
     }
 
