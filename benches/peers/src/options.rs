@@ -1,7 +1,7 @@
 //! What the command line says, and where things are.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::Result;
 
@@ -106,10 +106,31 @@ fn build_sapwood() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--release", "--bin", "sapwood"])
+        .args(["--message-format", "json-render-diagnostics"])
         .current_dir(project())
-        .status()?;
-    if !built.success() {
-        return Err("the program to measure could not be built".into());
+        .stderr(Stdio::inherit())
+        .output()?;
+    let program = String::from_utf8_lossy(&built.stdout).lines().find_map(program_of);
+    program
+        .filter(|_| built.status.success())
+        .ok_or_else(|| "the program to measure could not be built".into())
+}
+
+/// Gives the program that a line of cargo's says it has made. Where that lies is the user's choice.
+fn program_of(line: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(line).ok()?;
+    message.get("executable")?.as_str().map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_where_cargo_says() {
+        let library = r#"{"reason":"compiler-artifact","executable":null}"#;
+        let program = r#"{"reason":"compiler-artifact","executable":"/elsewhere/sapwood"}"#;
+        assert_eq!(program_of(library), None);
+        assert_eq!(program_of(program), Some(PathBuf::from("/elsewhere/sapwood")));
     }
-    Ok(project().join("target/release/sapwood"))
 }

@@ -6,20 +6,17 @@ use crate::options::Options;
 use crate::peer::{self, Kind, Mode};
 use crate::workload::{BRANCH, JUDGED, Job, contest, employ, sizes, world};
 
+/// The depth that the judged one is compared with: a world of its own, so that nobody else's store
+/// has what this leaves.
+const FLAT: usize = 11;
+
 /// Measures both at each depth.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
     let mut sections = Vec::new();
     for verb in ["fork", "switch"] {
-        let mut by_depth = Vec::new();
         for size in sizes(options) {
-            by_depth.push(at_depth(options, verb, size)?);
+            sections.push(at_depth(options, verb, size)?);
         }
-        let judged = sizes(options).iter().position(|size| *size == JUDGED).unwrap_or(0);
-        let [flat, deep] = [0, judged].map(|place| by_depth[place].rows[0].median());
-        let text = format!("{verb} takes the same time: {JUDGED} deep / 10 deep");
-        let (found, limit, goal) = (deep / flat, 1.25, Some(1.1));
-        by_depth[judged].bars.push(Bar { text, found, limit, goal });
-        sections.append(&mut by_depth);
     }
     Ok(sections)
 }
@@ -53,7 +50,9 @@ fn at_depth(options: &Options, verb: &'static str, size: usize) -> Result<Sectio
     let mut section = contest(title, Unit::Time(verb), &kinds, Mode::Durable);
     section.about = match verb {
         "fork" => "Durably, through library calls. sapwood makes a session with its metadata and \
-                   notes the operation; the others a pointer; JSONL copies the file."
+                   notes the operation; the others a pointer; JSONL copies the file. The files in \
+                   which people can read sapwood's refs follow within two milliseconds, beside \
+                   this."
             .to_owned(),
         _ => {
             "Durably. sapwood also writes an event to the transcript and an operation that can be \
@@ -64,11 +63,23 @@ fn at_depth(options: &Options, verb: &'static str, size: usize) -> Result<Sectio
     if verb == "fork" {
         section.figure = Some(Figure { name: "fork", size: size as f64 });
     }
-    let count = options.count(50, 8).min(300_000 / size).max(3).to_string();
+    if size == JUDGED {
+        section.beside(&format!("sapwood, {FLAT} deep"));
+    }
     section.interleave(options.rounds, &mut |contestant, round| {
-        let dir = world(options, kinds[contestant], size)?;
+        let flat = contestant == kinds.len();
+        let (place, depth) = if flat { (0, FLAT) } else { (contestant, size) };
+        let kind = kinds[place];
+        // A copy takes as long as the file is, and many take as long as all the rest.
+        let most = if kind.name == "jsonl" { (300_000 / depth).max(3) } else { usize::MAX };
+        let count = options.count(50, 8).min(most).to_string();
         let words = [verb, &count, &round.to_string()];
-        employ("fork", kinds[contestant], Mode::Durable, &dir, &words)
+        employ("fork", kind, Mode::Durable, &world(options, kind, depth)?, &words)
     })?;
+    if size == JUDGED {
+        let text = format!("{verb} takes the same time: {size} deep / {FLAT} deep");
+        let found = section.ratio(0, kinds.len());
+        section.bars.push(Bar { text, found, limit: 1.25, goal: Some(1.1) });
+    }
     Ok(section)
 }

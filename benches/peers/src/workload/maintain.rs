@@ -1,12 +1,18 @@
 //! What makes a store small and quick, by how much it holds.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
 use crate::Result;
 use crate::measure::{Figure, Round, Section, Unit};
 use crate::options::Options;
 use crate::peer::{self, Kind, Mode};
 use crate::workload::{Job, contest, employ, sizes, world};
 
-/// Measures each size, once: afterwards there is nothing left to do.
+/// Up to this size it is measured in as many rounds as anything else; beyond, in one.
+const REPEATED: usize = 10_000;
+
+/// Measures each size.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
     sizes(options)[1..].iter().map(|size| by_size(options, *size)).collect()
 }
@@ -22,16 +28,52 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     let title = format!("Maintenance of a store of {size} messages");
     let mut section = contest(title, Unit::Time("run"), &kinds, Mode::Durable);
     section.about = "`gc`, VACUUM, compactions, `git gc`; beside them `gc --aggressive`, after \
-                     the usual one. One round: then nothing is left to do."
+                     the usual one. Each round on a copy, or one round: afterwards nothing is \
+                     left to do."
         .to_owned();
     let aggressive = Kind::named("sapwood-aggressive")?;
     section.beside(aggressive.label(Mode::Durable));
     section.figure = Some(Figure { name: "gc", size: size as f64 });
-    section.interleave(1, &mut |contestant, _| {
-        // What is beside comes last, and takes what the first has left.
-        let kind = kinds.get(contestant).copied().unwrap_or(aggressive);
-        let dir = world(options, kinds.get(contestant).unwrap_or(&kinds[0]), size)?;
-        employ("maintain", kind, Mode::Durable, &dir, &[])
-    })?;
+    let rounds = if size <= REPEATED { options.rounds } else { 1 };
+    let mut tidied = PathBuf::new();
+    for round in 0..rounds {
+        // Not in turns: what is beside comes last, and takes what the first has left.
+        for contestant in 0..section.rows.len() {
+            let kind = kinds.get(contestant).copied().unwrap_or(aggressive);
+            let dir = match kinds.get(contestant) {
+                Some(kind) if rounds > 1 => copy_of_world(options, kind, size, round)?,
+                Some(kind) => world(options, kind, size)?,
+                None => std::mem::take(&mut tidied),
+            };
+            let found = employ("maintain", kind, Mode::Durable, &dir, &[])?;
+            section.rows[contestant].rounds.push(found);
+            if contestant == 0 {
+                tidied = dir;
+            }
+        }
+    }
     Ok(section)
+}
+
+/// Copies where a kind keeps a branch of so many messages, and waits until the copy is on disk.
+fn copy_of_world(options: &Options, kind: &Kind, size: usize, round: usize) -> Result<PathBuf> {
+    let copy = options.fresh(&format!("maintain-{size}-{round}-{}", kind.name))?;
+    copy_below(&world(options, kind, size)?, &copy)?;
+    Ok(copy)
+}
+
+fn copy_below(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match from.is_dir() {
+            true => copy_below(&from, &to)?,
+            false => {
+                std::fs::copy(&from, &to)?;
+                File::open(&to)?.sync_all()?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -160,7 +160,10 @@ fn listing(options: &Options) -> Result<Section> {
     let count = options.count(10_000, 500).to_string();
     let title = format!("List {count} sessions");
     let mut section = contest(title, Unit::Time("list"), &kinds, Mode::Relaxed);
-    section.about = "The names of all branches and where they end, in a new process.".to_owned();
+    section.about =
+        "The names of all branches, in a new process. Those that keep a name and where \
+                     it ends in one place give both; sapwood and JSONL give the names."
+            .to_owned();
     for kind in &kinds {
         let dir = options.fresh(&format!("many-{}", kind.name))?;
         employ("open", kind, Mode::Relaxed, &dir, &["many", &count])?;
