@@ -16,10 +16,15 @@
 pub(crate) mod arbitrary;
 pub(crate) mod cbor;
 pub mod json;
+mod key;
 mod number;
 pub(crate) mod record;
 
+use std::borrow::Cow;
+
 use crate::id::Id;
+
+pub(crate) use key::known_key;
 
 /// Strings of that many UTF-8 bytes and more are kept as blobs of their own. Part of the format.
 pub const LINK_BYTES_MIN: usize = 1024;
@@ -31,6 +36,9 @@ pub const DEPTH_MAX: usize = 100;
 
 /// Up to how many keys a map is searched for twins by comparing each with each.
 const KEYS_COMPARED_MAX: usize = 16;
+
+/// A key of a map. Those that most messages have take no memory of their own.
+pub type Key = Cow<'static, str>;
 
 /// JSON, with links, the order of keys, and the text of odd numbers.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +61,7 @@ pub enum Value {
     /// Values in order.
     List(Vec<Value>),
     /// Named values, in the order in which they were written.
-    Map(Vec<(String, Value)>),
+    Map(Vec<(Key, Value)>),
 }
 
 impl PartialEq for Value {
@@ -80,7 +88,8 @@ impl Eq for Value {}
 impl Value {
     /// Makes a map of pairs in this order.
     pub fn map<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
-        Value::Map(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
+        let pairs = pairs.into_iter().map(|(key, value)| (Key::Owned(key.into()), value));
+        Value::Map(pairs.collect())
     }
 
     /// Reads the text of a JSON number; `None` if it is not one.
@@ -147,7 +156,7 @@ impl Value {
     }
 
     /// Gives the pairs of a map.
-    pub fn as_map(&self) -> Option<&[(String, Value)]> {
+    pub fn as_map(&self) -> Option<&[(Key, Value)]> {
         match self {
             Value::Map(pairs) => Some(pairs),
             _ => None,
@@ -199,7 +208,7 @@ impl Value {
 }
 
 /// Finds a key that comes twice, in less than quadratic time.
-fn key_twice(pairs: &[(String, Value)]) -> Option<&str> {
+fn key_twice(pairs: &[(Key, Value)]) -> Option<&str> {
     if pairs.len() <= KEYS_COMPARED_MAX {
         let mut marks = 0u64;
         for (place, (key, _)) in pairs.iter().enumerate() {
@@ -213,7 +222,7 @@ fn key_twice(pairs: &[(String, Value)]) -> Option<&str> {
         }
         return None;
     }
-    let mut keys: Vec<&str> = pairs.iter().map(|(key, _)| key.as_str()).collect();
+    let mut keys: Vec<&str> = pairs.iter().map(|(key, _)| &**key).collect();
     keys.sort_unstable();
     keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
@@ -279,9 +288,10 @@ mod tests {
     #[test]
     fn a_key_that_comes_twice_is_found_in_small_and_large_maps() {
         for count in [2, KEYS_COMPARED_MAX, KEYS_COMPARED_MAX + 1, 1000] {
-            let mut pairs: Vec<_> = (0..count).map(|n| (format!("k{n}"), Value::Null)).collect();
+            let mut pairs: Vec<_> =
+                (0..count).map(|n| (format!("k{n}").into(), Value::Null)).collect();
             assert_eq!(key_twice(&pairs), None);
-            pairs[count - 1].0 = "k0".to_owned();
+            pairs[count - 1].0 = "k0".into();
             assert_eq!(key_twice(&pairs), Some("k0"));
         }
     }

@@ -13,6 +13,7 @@ mod scratch;
 mod shared;
 mod source;
 mod stream;
+mod system;
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -24,7 +25,7 @@ use std::path::Path;
 pub use bell::{Bell, Heard, Until};
 pub use files::{
     ASIDE_SUFFIX, aside, create_dir_durably, files_below, read_file, remove_if_empty, remove_tree,
-    replace_file,
+    replace_file, replace_file_after,
 };
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
@@ -80,6 +81,11 @@ pub trait Disk: fmt::Debug + Send + Sync {
     }
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes contents of files and names in directories durable, in any order or all at once.
+    fn sync_all(&self, files: &[&dyn DiskFile], dirs: &[&Path]) -> io::Result<()> {
+        files.iter().try_for_each(|file| file.sync_data())?;
+        dirs.iter().try_for_each(|dir| self.sync_dir(dir))
+    }
     /// Names the network file system that a path is on, if it is on one.
     fn network_filesystem(&self, path: &Path) -> Option<String>;
     /// Fills a buffer with random bytes.
@@ -279,23 +285,7 @@ impl Disk for OsDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        let mut entries = Vec::new();
-        for found in walkdir::WalkDir::new(dir).min_depth(1).max_depth(1).sort_by_file_name() {
-            let found = found?;
-            let Some(name) = found.file_name().to_str() else {
-                continue;
-            };
-            let is_dir = found.file_type().is_dir();
-            let bytes = match found.metadata() {
-                _ if is_dir => 0,
-                Ok(metadata) => metadata.len(),
-                // Removed or renamed since its name was read.
-                Err(error) if is_not_found(&error) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            entries.push(DirEntry { name: name.to_owned(), is_dir, bytes });
-        }
-        Ok(entries)
+        system::list(dir)
     }
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
@@ -316,6 +306,10 @@ impl Disk for OsDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
+    }
+
+    fn sync_all(&self, files: &[&dyn DiskFile], dirs: &[&Path]) -> io::Result<()> {
+        system::sync_all(self, files, dirs)
     }
 
     fn modified(&self, path: &Path) -> io::Result<Option<i64>> {
@@ -389,10 +383,6 @@ impl DiskFile for OsFile {
     fn unlock(&self) -> io::Result<()> {
         fs2::FileExt::unlock(&self.0)
     }
-}
-
-fn is_not_found(error: &walkdir::Error) -> bool {
-    error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Maps a file into memory.

@@ -131,12 +131,22 @@ impl NewObject {
     }
 }
 
+/// The bytes that begin a link.
+pub(crate) const LINK_MARK: &[u8; 2] = b"\x58\x20";
+
 /// Gives every 32 bytes of a content, of any kind but a blob's, that stand behind the bytes that
 /// begin a link: all its links, and perhaps a stretch of text that looks like one.
 pub fn possible_links(content: &[u8]) -> impl Iterator<Item = Id> {
-    const MARK: &[u8; 2] = b"\x58\x20";
-    memchr::memmem::find_iter(content, MARK).filter_map(move |at| {
-        let from = at + MARK.len();
+    links_at(memchr::memmem::find_iter(content, LINK_MARK), content)
+}
+
+/// Gives the 32 bytes behind each of these places of [`LINK_MARK`] in a content.
+pub(crate) fn links_at(
+    marks: impl Iterator<Item = usize>,
+    content: &[u8],
+) -> impl Iterator<Item = Id> {
+    marks.filter_map(move |at| {
+        let from = at + LINK_MARK.len();
         Id::from_slice(content.get(from..from + Id::BYTES)?)
     })
 }

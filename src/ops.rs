@@ -91,7 +91,7 @@ pub use export::{
     training_parquet, training_part,
 };
 pub use fork::{ForkOptions, ForkOutcome, fork};
-pub use grep::{GrepOptions, Match, grep};
+pub use grep::{GrepOptions, Match, grep, required_texts};
 pub use handoff::{HandoffOptions, HandoffOutcome, handoff};
 pub use import::{
     Found, ImportChange, ImportNote, ImportOptions, ImportOutcome, Imported, Oddity, Strange,

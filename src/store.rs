@@ -67,6 +67,13 @@ pub trait Store: fmt::Debug + Send + Sync {
 /// What is done with each object of a walk.
 pub type Visit<'a> = &'a mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>;
 
+/// Says whether bytes hold what is looked for.
+pub type Finds<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
+
+/// Says of an object whether something was found in it, or in a blob that it links; `None` if it
+/// was not looked at.
+pub type Verdicts<'a> = Box<dyn Fn(&Id) -> Result<Option<bool>> + Send + Sync + 'a>;
+
 /// What was committed up to some moment.
 pub trait Snapshot: Send + Sync {
     /// Reads an object, checked against its id.
@@ -76,6 +83,13 @@ pub trait Snapshot: Send + Sync {
     /// it lies in.
     fn read_among(&self, id: &Id) -> Result<Option<Stored>> {
         self.get(id)
+    }
+
+    /// Looks at all entries and blobs that are quicker read together than one by one, checked as
+    /// those of a walk are; `None` where there are none.
+    fn sift(&self, finds: Finds<'_>) -> Option<Verdicts<'_>> {
+        let _ = finds;
+        None
     }
 
     /// Opens a large object, to be read piece by piece; `None` if it is small or not there. What
@@ -226,6 +240,23 @@ impl Content {
     pub fn part(buffer: Arc<Vec<u8>>, range: Range<usize>) -> Content {
         assert!(range.start <= range.end && range.end <= buffer.len(), "range within the buffer");
         Content { buffer, range }
+    }
+
+    /// Takes another part of the same buffer.
+    ///
+    /// # Panics
+    /// If the range is not within the buffer.
+    pub(crate) fn set_range(&mut self, range: Range<usize>) {
+        assert!(
+            range.start <= range.end && range.end <= self.buffer.len(),
+            "range within the buffer"
+        );
+        self.range = range;
+    }
+
+    /// Gives the buffer that it is a part of.
+    pub(crate) fn into_buffer(self) -> Arc<Vec<u8>> {
+        self.buffer
     }
 
     /// Gives how long the buffer is that it holds.

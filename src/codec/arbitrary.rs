@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::codec::{Value, key_twice};
+use crate::codec::{Key, Value, key_twice};
 use crate::id::Id;
 
 /// Values that may be kept.
@@ -73,11 +73,16 @@ fn leaf() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn key() -> impl Strategy<Value = Key> {
+    let known = proptest::sample::select(vec!["id", "type", "content", "timestamp"]);
+    prop_oneof![3 => ".{0,8}".prop_map(Key::Owned), 1 => known.prop_map(Key::Borrowed)]
+}
+
 fn nested(leaf: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
     leaf.prop_recursive(5, 40, 6, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..6).prop_map(Value::List),
-            vec((".{0,8}", inner), 0..6)
+            vec((key(), inner), 0..6)
                 .prop_filter("no key twice", |pairs| key_twice(pairs).is_none())
                 .prop_map(Value::Map),
         ]

@@ -23,7 +23,7 @@ pub(crate) use read::{Fault, ITEMS_TRUSTED_MAX, Reader};
 
 /// Encodes a record.
 pub(crate) fn encode(record: &Record<'_>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(512);
+    let mut bytes = Vec::with_capacity(1024);
     record
         .serialize(&mut serde_cbor::Serializer::new(&mut bytes))
         .expect("writing to memory does not fail");

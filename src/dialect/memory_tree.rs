@@ -16,7 +16,7 @@
 
 mod write;
 
-use crate::codec::{Value, json};
+use crate::codec::{Key, Value, json};
 use crate::dialect::{Parent, Source};
 use crate::object::LABEL_BYTES_MAX;
 use crate::time;
@@ -130,7 +130,7 @@ pub struct TreeSession {
     /// Its state.
     pub status: Option<String>,
     /// What we have no field for.
-    pub rest: Vec<(String, Value)>,
+    pub rest: Vec<(Key, Value)>,
 }
 
 /// Reads a turn.
@@ -200,7 +200,7 @@ fn read_fact(value: &Value) -> TreeFact {
     let source = either(value, &["source", "turn"]).cloned();
     let inner = value.get("value").filter(|inner| is_fact(inner));
     match inner {
-        Some(inner) if pairs.iter().all(|(key, _)| OWN.contains(&key.as_str())) => {
+        Some(inner) if pairs.iter().all(|(key, _)| OWN.contains(&&**key)) => {
             TreeFact { value: inner.clone(), key, source }
         }
         _ if is_fact(value) => TreeFact { value: value.clone(), key, source },
@@ -260,7 +260,7 @@ fn read_branch(name: &str, value: &Value) -> Option<TreeBranch> {
         _ => return None,
     };
     let rest = || {
-        let rest = pairs.iter().filter(|(key, _)| !OWN.contains(&key.as_str()));
+        let rest = pairs.iter().filter(|(key, _)| !OWN.contains(&&**key));
         Some(Value::Map(rest.cloned().collect())).filter(|rest| *rest != Value::Map(Vec::new()))
     };
     Some(TreeBranch {
@@ -281,7 +281,7 @@ pub fn read_session(value: &Value, source: &mut Source) -> TreeSession {
     let mut session = TreeSession::default();
     for (key, value) in value.as_map().unwrap_or_default() {
         let word = || value.as_text().map(str::to_owned);
-        match key.as_str() {
+        match &**key {
             "id" | "sessionId" | "session_id" => source.foreign = word(),
             "name" | "title" => source.name = word(),
             "cwd" => source.cwd = word(),

@@ -55,6 +55,11 @@ impl Bell {
         self.0.as_ref().map(word::Word::listen).unwrap_or_default()
     }
 
+    /// Says whether somebody has [listened](Bell::listen) since it last rang.
+    pub fn is_awaited(&self) -> bool {
+        self.0.as_ref().is_some_and(word::Word::is_awaited)
+    }
+
     /// Tells those who listen that what they wait for is being done and that the bell will ring
     /// after it. Gives `false` where another has said so and has not rung yet.
     pub fn claim(&self) -> bool {
@@ -201,6 +206,10 @@ mod word {
             Heard { word, rounds }
         }
 
+        pub(super) fn is_awaited(&self) -> bool {
+            self.word().load(Ordering::SeqCst) & WAITING != 0
+        }
+
         pub(super) fn claim(&self) -> bool {
             self.word().fetch_or(CLAIMED, Ordering::SeqCst) & CLAIMED == 0
         }
@@ -296,6 +305,9 @@ mod word {
             match *self {}
         }
         pub(super) fn listen(&self) -> Heard {
+            match *self {}
+        }
+        pub(super) fn is_awaited(&self) -> bool {
             match *self {}
         }
         pub(super) fn claim(&self) -> bool {

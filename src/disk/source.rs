@@ -111,13 +111,17 @@ pub fn list_below(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(dir).follow_links(true).sort_by_file_name() {
         match entry {
-            Err(error) if super::is_not_found(&error) && error.depth() == 0 => break,
+            Err(error) if is_not_found(&error) && error.depth() == 0 => break,
             Err(error) => return Err(error.into()),
             Ok(entry) if entry.file_type().is_dir() => {}
             Ok(entry) => files.extend(entry.path().strip_prefix(dir).map(Path::to_owned)),
         }
     }
     Ok(files)
+}
+
+fn is_not_found(error: &walkdir::Error) -> bool {
+    error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Writes a file of an export, and the directories above it; a crash leaves all of it or nothing.

@@ -116,8 +116,8 @@ fn name_on_card(change: &mut Change<'_>, branch: &str, name: &str, blob: Option<
     };
     listed.retain(|(key, _)| key != name);
     // As text: the ref and the event keep the blob, and the card is read without it.
-    listed.extend(blob.map(|id| (name.to_owned(), Value::from(id.to_string()))));
-    card.push(("attachments".to_owned(), Value::Map(listed)));
+    listed.extend(blob.map(|id| (name.to_owned().into(), Value::from(id.to_string()))));
+    card.push(("attachments".into(), Value::Map(listed)));
     record.card = Value::Map(card);
     change.record_branch("card", branch, &record)?;
     Ok(())

@@ -183,6 +183,6 @@ fn put(body: &mut Value, key: &str, value: Value) {
     }
     if let Value::Map(pairs) = body {
         pairs.retain(|(name, _)| name != key);
-        pairs.push((key.to_owned(), value));
+        pairs.push((key.to_owned().into(), value));
     }
 }

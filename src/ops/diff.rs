@@ -2,7 +2,7 @@
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use crate::codec::Value;
+use crate::codec::{Key, Value};
 use crate::error::Result;
 use crate::id::Id;
 use crate::object::Entry;
@@ -56,7 +56,7 @@ pub struct DiffItem {
     /// What is said: a message's words, a summary, or other fields.
     pub text: String,
     /// What a change of the configuration sets, field by field.
-    pub config: Vec<(String, Value)>,
+    pub config: Vec<(Key, Value)>,
 }
 
 /// Two messages at the same place.

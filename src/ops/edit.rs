@@ -54,7 +54,7 @@ fn edited(body: Value, text: &str) -> Value {
     let mut is_said = false;
     let mut kept = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
-        let value = match (key.as_str(), value) {
+        let value = match (&*key, value) {
             (key, _) if OWN_KEYS.contains(&key) => continue,
             // What was picked from elsewhere is not what is said now.
             ("origin", Value::Link(_)) => continue,
@@ -67,7 +67,7 @@ fn edited(body: Value, text: &str) -> Value {
                 content(said, text)
             }
             ("metadata", Value::Map(known)) => {
-                let known = known.into_iter().filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()));
+                let known = known.into_iter().filter(|(key, _)| !OWN_KEYS.contains(&&**key));
                 Value::Map(known.collect())
             }
             (_, value) => value,
@@ -75,7 +75,7 @@ fn edited(body: Value, text: &str) -> Value {
         kept.push((key, value));
     }
     if !is_said {
-        kept.push(("content".to_owned(), text.into()));
+        kept.push(("content".into(), text.into()));
     }
     Value::Map(kept)
 }

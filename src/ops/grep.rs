@@ -1,5 +1,6 @@
 //! Searching what was said.
 
+mod literal;
 mod sieve;
 
 use std::collections::HashSet;
@@ -12,8 +13,10 @@ use crate::id::Id;
 use crate::ops::log::{Filter, Logged};
 use crate::ops::scan::scan;
 use crate::session::{Forest, View};
-use crate::store::Snapshot;
+use crate::store::{Snapshot, Verdicts};
 use sieve::Sieve;
+
+pub use literal::required_texts;
 
 /// Sessions are searched together until they have so many entries: two cores read them.
 const BATCH: usize = 4096;
@@ -25,8 +28,11 @@ pub struct GrepOptions {
     pub sessions: Vec<String>,
     /// What a line must hold.
     pub pattern: Regex,
-    /// A text that every line has that matches, if one is known: what can't have it is not decoded.
-    pub literal: Option<String>,
+    /// Texts that every line has that matches, as far as known: what can't have one is not decoded.
+    /// [`required_texts`] gives them for a pattern.
+    pub literals: Vec<String>,
+    /// Whether these texts may be in capitals or not, as they may where the pattern ignores case.
+    pub ignores_case: bool,
     /// Which entries are searched.
     pub filter: Filter,
 }
@@ -48,6 +54,9 @@ pub fn grep(
     options: &GrepOptions,
     take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
+    let sieve = Sieve::of(&options.literals, options.ignores_case);
+    let mut search = Search { snapshot, options, sieve: sieve.as_ref(), verdicts: None };
+    search.sift()?;
     let mut seen: HashSet<Id> = HashSet::new();
     let is_only = options.sessions.len() == 1;
     let mut sessions = options.sessions.iter();
@@ -68,67 +77,101 @@ pub fn grep(
                 break;
             }
         }
-        if search_all(snapshot, options, &fresh, &owners, take)?.is_break() {
+        if search.all(&fresh, &owners, take)?.is_break() {
             return Ok(());
         }
     }
     failure.map_or(Ok(()), Err)
 }
 
-/// Searches the entries of some sessions, each of which has those up to a place.
-fn search_all(
-    snapshot: &dyn Snapshot,
-    options: &GrepOptions,
-    ids: &[Id],
-    owners: &[(usize, &String)],
-    take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
-) -> Result<ControlFlow<()>> {
-    let sieve = options.literal.as_deref().and_then(Sieve::of);
-    let read = |id: &Id| search(snapshot, options, sieve.as_ref(), *id);
-    let (mut place, mut owners) = (0, owners.iter().copied());
-    let mut owner = owners.next();
-    scan(ids, &read, &mut |_, found| {
-        place += 1;
-        while owner.is_some_and(|(end, _)| end < place) {
-            owner = owners.next();
-        }
-        match (found, owner) {
-            (Some((logged, lines)), Some((_, session))) => {
-                take(Match { session: session.clone(), logged, lines })
-            }
-            _ => Ok(ControlFlow::Continue(())),
-        }
-    })
+/// A search while it goes on.
+struct Search<'a> {
+    snapshot: &'a dyn Snapshot,
+    options: &'a GrepOptions,
+    sieve: Option<&'a Sieve>,
+    /// What is known of entries before they are read.
+    verdicts: Option<Verdicts<'a>>,
 }
 
-/// Finds the lines of one entry that match.
-fn search(
-    snapshot: &dyn Snapshot,
-    options: &GrepOptions,
-    sieve: Option<&Sieve>,
-    id: Id,
-) -> Result<Option<(Logged, Vec<usize>)>> {
-    if let Some(sieve) = sieve
-        && !(options.filter.is_in_time(snapshot, id)? && sieve.passes(snapshot, &id)?)
-    {
-        return Ok(None);
+impl Search<'_> {
+    /// Looks at all that the store has, if most of it is searched anyway. Where only some time is,
+    /// entries say by themselves that they are of another.
+    fn sift(&mut self) -> Result<()> {
+        let count = self.options.sessions.len();
+        if let Some(sieve) = self.sieve
+            && count > 1
+            && !self.options.filter.has_times()
+            && 2 * count >= self.snapshot.session_ids()?.len()
+        {
+            self.verdicts = self.snapshot.sift(&|bytes| sieve.finds(bytes));
+        }
+        Ok(())
     }
-    let Some(logged) = options.filter.read(snapshot, id)? else {
-        return Ok(None);
-    };
-    let lines = logged.words.text.lines().enumerate();
-    let found = lines.filter(|(_, line)| options.pattern.is_match(line));
-    let places: Vec<usize> = found.map(|(place, _)| place).collect();
-    Ok((!places.is_empty()).then_some((logged, places)))
+
+    /// Searches the entries of some sessions, each of which has those up to a place.
+    fn all(
+        &self,
+        ids: &[Id],
+        owners: &[(usize, &String)],
+        take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let mut asked = Vec::new();
+        let mut places = Vec::new();
+        for (place, id) in ids.iter().enumerate() {
+            // Where that fails, so does reading it, when its turn comes.
+            let verdict = self.verdicts.as_ref().and_then(|verdicts| verdicts(id).ok()?);
+            if verdict != Some(false) {
+                asked.push((*id, verdict.is_some()));
+                places.push(place);
+            }
+        }
+        let (mut places, mut owners) = (places.into_iter(), owners.iter().copied());
+        let mut owner = owners.next();
+        scan(&asked, &|(id, is_known)| self.one(*id, *is_known), &mut |_, found| {
+            let place = places.next();
+            while owner.is_some_and(|(end, _)| place.is_some_and(|place| end <= place)) {
+                owner = owners.next();
+            }
+            match (found, owner) {
+                (Some((logged, lines)), Some((_, session))) => {
+                    take(Match { session: session.clone(), logged, lines })
+                }
+                _ => Ok(ControlFlow::Continue(())),
+            }
+        })
+    }
+
+    /// Finds the lines of one entry that match; it may be known to pass the sieve.
+    fn one(&self, id: Id, is_known: bool) -> Result<Option<(Logged, Vec<usize>)>> {
+        let Search { snapshot, options, .. } = *self;
+        if let Some(sieve) = self.sieve.filter(|_| !is_known)
+            && !(options.filter.is_in_time(snapshot, id)? && sieve.passes(snapshot, &id)?)
+        {
+            return Ok(None);
+        }
+        let Some(logged) = options.filter.read(snapshot, id)? else {
+            return Ok(None);
+        };
+        let lines = logged.words.text.lines().enumerate();
+        let found = lines.filter(|(_, line)| options.pattern.is_match(line));
+        let places: Vec<usize> = found.map(|(place, _)| place).collect();
+        Ok((!places.is_empty()).then_some((logged, places)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use regex::RegexBuilder;
+
     use super::*;
     use crate::codec::Value;
+    use crate::disk::OsDisk;
     use crate::repo::Repo;
     use crate::session;
     use crate::store::Durability;
+    use crate::store::local::{LocalStore, Options as StoreOptions};
 
     #[test]
     fn shared_entries_are_found_once_and_long_strings_too() {
@@ -148,7 +191,8 @@ mod tests {
         let options = GrepOptions {
             sessions: vec!["a".to_owned(), "b".to_owned()],
             pattern: Regex::new("^(a )?needle").unwrap(),
-            literal: Some("needle".to_owned()),
+            literals: vec!["needle".to_owned()],
+            ignores_case: false,
             filter: Filter::default(),
         };
         grep(&*snapshot, &options, &mut |found_one| {
@@ -172,7 +216,8 @@ mod tests {
         let snapshot = repo.snapshot().unwrap();
         let search = |sessions: Vec<String>, stop: usize| {
             let (pattern, filter) = (Regex::new("says").unwrap(), Filter::default());
-            let options = GrepOptions { sessions, pattern, literal: None, filter };
+            let (literals, ignores_case) = (Vec::new(), false);
+            let options = GrepOptions { sessions, pattern, literals, ignores_case, filter };
             let mut found = Vec::new();
             let result = grep(&*snapshot, &options, &mut |one| {
                 assert!(one.logged.words.text.starts_with(&one.session));
@@ -202,5 +247,70 @@ mod tests {
         let (found, result) = search(with_one_missing, 5);
         assert_eq!(found, all[..5]);
         result.unwrap();
+    }
+
+    #[test]
+    fn a_store_in_packs_and_journal_gives_what_reading_everything_gives() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = StoreOptions { background: false, ..StoreOptions::default() };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+        let store = Arc::new(store);
+        let repo = Repo::on(store.clone());
+        let long = format!("{} Needle in a long one", "hay ".repeat(500));
+        let texts = |session: &str| {
+            let plain = (0..90).map(move |number| match number % 3 {
+                0 => format!("a needle of {session} and {number}"),
+                1 => format!("zoo{}zoo, \"quoted\" {number}", ['m', 'N', 'n'][number % 9 / 3]),
+                _ => format!("only hay {session} {number}"),
+            });
+            plain.collect::<Vec<_>>()
+        };
+        // In a tidy pack, in a sealed one, in the journal; the last has something of each.
+        for (number, session) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            for of in ["a", "b", "c", "d"].into_iter().take(number + 1).skip(number / 2) {
+                let pin = session::pin(&repo, Some(of), None, 0, "tester").unwrap();
+                let said = texts(session).into_iter().chain([long.clone()]);
+                for text in said {
+                    let body = Value::map([("content", Value::from(text))]);
+                    session::append(&repo, &pin, vec![body], Durability::Relaxed, 0).unwrap();
+                }
+            }
+            match number {
+                0 => drop(store.repack().unwrap()),
+                1 => store.seal().unwrap(),
+                _ => {}
+            }
+        }
+        let snapshot = repo.snapshot().unwrap();
+        let sessions = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let search = |pattern: &str, ignores_case: bool, literals: Vec<String>| {
+            let pattern = RegexBuilder::new(pattern).case_insensitive(ignores_case).build();
+            let (pattern, filter) = (pattern.unwrap(), Filter::default());
+            let sessions = sessions.clone();
+            let options = GrepOptions { sessions, pattern, literals, ignores_case, filter };
+            let mut found = Vec::new();
+            let result = grep(&*snapshot, &options, &mut |one| {
+                found.push((one.session, one.logged.id, one.lines));
+                Ok(ControlFlow::Continue(()))
+            });
+            result.map(|()| found).unwrap()
+        };
+        for pattern in [
+            "needle",
+            "Needle in",
+            "zoo[mN&&mn]zoo",
+            "zoo.zoo",
+            "quoted. 1",
+            "hay c|hay d",
+            "nowhere",
+        ] {
+            for ignores_case in [false, true] {
+                let texts = required_texts(pattern, ignores_case);
+                let (found, all) =
+                    (search(pattern, ignores_case, texts), search(pattern, ignores_case, vec![]));
+                assert_eq!(found, all, "{pattern} {ignores_case}");
+                assert_eq!(all.is_empty(), pattern == "nowhere", "{pattern}");
+            }
+        }
     }
 }

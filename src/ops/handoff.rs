@@ -276,7 +276,7 @@ fn files_of(arguments: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in arguments.as_map().unwrap_or_default() {
         match value {
-            _ if !FILE_KEYS.contains(&key.as_str()) => {}
+            _ if !FILE_KEYS.contains(&&**key) => {}
             Value::Text(path) => found.push(path.clone()),
             Value::List(items) => {
                 found.extend(items.iter().filter_map(Value::as_text).map(str::to_owned));

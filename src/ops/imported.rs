@@ -155,12 +155,12 @@ impl Record {
         let orphans = import.get("orphans").and_then(Value::as_list).unwrap_or_default();
         let named = |key: &str| {
             let pairs = import.get(key).and_then(Value::as_map).unwrap_or_default().iter();
-            pairs.filter_map(|(name, id)| Some((name.clone(), id.as_link()?))).collect()
+            pairs.filter_map(|(name, id)| Some((name.to_string(), id.as_link()?))).collect()
         };
         let sides = import.get("sides").and_then(Value::as_map).unwrap_or_default().iter();
         let sides = sides.filter_map(|(name, ends)| match ends.as_list()? {
             [first, head, row] => Some(KnownSide {
-                name: name.clone(),
+                name: name.to_string(),
                 first: first.as_link()?,
                 head: head.as_link()?,
                 row: u32::try_from(row.as_i64()?).ok()?,
@@ -170,7 +170,7 @@ impl Record {
         let hangs = import.get("hangs").and_then(Value::as_map).unwrap_or_default().iter();
         let hangs = hangs.filter_map(|(name, at)| match at.as_list()? {
             [entry, session] => Some(Hung {
-                name: name.clone(),
+                name: name.to_string(),
                 entry: entry.as_link()?,
                 session: session.as_text()?.to_owned(),
             }),
@@ -247,7 +247,7 @@ impl Record {
             _ => Vec::new(),
         };
         pairs.retain(|(key, _)| key != "import");
-        pairs.push(("import".to_owned(), record));
+        pairs.push(("import".into(), record));
         *meta = Value::Map(pairs);
     }
 }

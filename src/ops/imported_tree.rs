@@ -62,7 +62,7 @@ impl TreeRecord {
     fn read(view: &View<'_>, body: Value) -> Result<TreeRecord> {
         let (mut tree, mut layout) = (Value::Null, Vec::new());
         for (key, value) in body.as_map().unwrap_or_default() {
-            match key.as_str() {
+            match &**key {
                 "tree" => tree = value.clone(),
                 _ => layout.push((key.clone(), value.clone())),
             }
@@ -129,7 +129,7 @@ impl TreeRecord {
                 _ => Vec::new(),
             };
         }
-        pairs.push(("tree".to_owned(), Value::map(tree)));
+        pairs.push(("tree".into(), Value::map(tree)));
         Value::Map(pairs)
     }
 }

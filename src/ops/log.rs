@@ -43,9 +43,14 @@ impl Filter {
         Ok(self.takes(&logged.entry, &logged.words).then_some(logged))
     }
 
+    /// Says whether some time is asked for, and no other.
+    pub(super) fn has_times(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+
     /// Says whether an entry is of the time that is asked for, without reading its body.
     pub(super) fn is_in_time(&self, snapshot: &dyn Snapshot, id: Id) -> Result<bool> {
-        if self.since.is_none() && self.until.is_none() {
+        if !self.has_times() {
             return Ok(true);
         }
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;

@@ -89,8 +89,8 @@ fn described(old: &Settings, new: &Settings) -> (Value, Value) {
     let mut metadata = Vec::new();
     for (key, was, now) in changes {
         if now.is_some() && now != was {
-            metadata.push((format!("old_{key}"), was.unwrap_or(Value::Null)));
-            metadata.push((format!("new_{key}"), now.unwrap_or(Value::Null)));
+            metadata.push((format!("old_{key}").into(), was.unwrap_or(Value::Null)));
+            metadata.push((format!("new_{key}").into(), now.unwrap_or(Value::Null)));
         }
     }
     (Value::map(body), Value::Map(metadata))

@@ -46,12 +46,36 @@ pub fn session_tree(snapshot: &dyn Snapshot) -> Result<Vec<SessionNode>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::codec::Value;
+    use crate::disk::OsDisk;
     use crate::object::Fork;
     use crate::repo::Repo;
     use crate::session::{self, Change};
     use crate::store::Durability;
+    use crate::store::local::{LocalStore, Options};
+
+    #[test]
+    fn sessions_are_listed_in_order_wherever_their_refs_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = LocalStore::init(Arc::new(OsDisk), dir.path(), Options::default()).unwrap();
+        let store = Arc::new(made.0);
+        let repo = Repo::on(Arc::clone(&store) as Arc<_>);
+        // As refs, `a-b` stands before `a`.
+        for (session, listed) in [
+            ("a", &["a"][..]),
+            ("a-b", &["a", "a-b"]),
+            ("ü", &["a", "a-b", "ü"]),
+            ("a0", &["a", "a-b", "a0", "ü"]),
+        ] {
+            session::pin(&repo, Some(session), None, 0, "tester").unwrap();
+            assert_eq!(session_ids(&*repo.snapshot().unwrap()).unwrap(), listed);
+            store.pack_refs().unwrap();
+            assert_eq!(session_ids(&*repo.snapshot().unwrap()).unwrap(), listed);
+        }
+    }
 
     #[test]
     fn forks_hang_on_what_they_came_from_and_a_missing_parent_is_no_parent() {

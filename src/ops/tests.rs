@@ -120,7 +120,8 @@ fn every_program_is_read_alike() {
             let options = GrepOptions {
                 sessions: vec!["s".to_owned()],
                 pattern: Regex::new(word).unwrap(),
-                literal: Some(word.trim_matches(['^', '$']).to_owned()),
+                literals: vec![word.trim_matches(['^', '$']).to_owned()],
+                ignores_case: false,
                 filter: Filter::default(),
             };
             let mut count = 0;

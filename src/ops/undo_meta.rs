@@ -36,7 +36,7 @@ fn pairs(value: &mut Value, from: &Value, to: &Value) -> bool {
     let mut keys: Vec<&str> = Vec::new();
     for map in [from, to] {
         match map {
-            Value::Map(pairs) => keys.extend(pairs.iter().map(|(key, _)| key.as_str())),
+            Value::Map(pairs) => keys.extend(pairs.iter().map(|(key, _)| &**key)),
             Value::Null => {}
             _ => return field(value, from, to),
         }
@@ -60,7 +60,7 @@ fn pairs(value: &mut Value, from: &Value, to: &Value) -> bool {
             (Some(at), None) => {
                 now.remove(at);
             }
-            (None, Some(wanted)) => now.push((key.to_owned(), wanted.clone())),
+            (None, Some(wanted)) => now.push((key.to_owned().into(), wanted.clone())),
             (None, None) => {}
         }
     }

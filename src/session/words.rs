@@ -96,7 +96,7 @@ pub fn fields(body: &Value) -> String {
     const ENVELOPE: [&str; 7] =
         ["type", "timestamp", "id", "uuid", "parentId", "parentUuid", "sessionId"];
     let pairs = body.as_map().unwrap_or_default().iter();
-    let shown = pairs.filter(|(key, value)| !value.is_null() && !ENVELOPE.contains(&key.as_str()));
+    let shown = pairs.filter(|(key, value)| !value.is_null() && !ENVELOPE.contains(&&**key));
     let texts = shown.map(|(key, value)| match value {
         Value::Text(text) => format!("{key}={text}"),
         Value::Link(id) => format!("{key}={}", id.short(8)),

@@ -9,7 +9,8 @@
 //!
 //! Invariants:
 //! - The manifest says what exists, and names only what is durable.
-//! - Writers hold one lock, for microseconds; readers hold none and repair nothing.
+//! - Writers hold one lock, for microseconds; a busy one keeps it until somebody waits for it.
+//!   Readers hold none and repair nothing.
 //! - A transaction is one group, written with one `pwrite`, made durable by one `fdatasync` that
 //!   all who wait share.
 //! - A handle whose sync failed is dead: nobody knows what is on disk, so it vouches for nothing.
@@ -30,16 +31,19 @@ mod gc;
 mod gear;
 mod graph;
 mod group;
+mod halves;
 mod housekeeper;
 mod index;
 mod init;
 mod inventory;
 mod layout;
+mod lease;
 mod likeness;
 mod lock;
 mod loose;
 mod manifest;
 mod mirror;
+mod narrow;
 mod oplog;
 mod pack;
 mod packed_refs;
@@ -73,6 +77,7 @@ use cache::BlockCache;
 use durable::{DurableMark, Position};
 use housekeeper::Housekeeper;
 use layout::Layout;
+use lease::Writer;
 use lock::LockFile;
 use loose::Loose;
 use mirror::Mirrors;
@@ -131,6 +136,9 @@ impl Default for Options {
 }
 
 /// A store in a directory.
+///
+/// A handle belongs to the process that opened it. A child that was forked opens its own: the two
+/// would share a lock, and neither would see what the other commits.
 #[derive(Debug)]
 pub struct LocalStore {
     inner: Arc<Inner>,
@@ -149,6 +157,9 @@ pub(crate) struct Inner {
     topologies: Mutex<HashMap<Id, Topology>>,
     state: RwLock<Arc<State>>,
     writer: Mutex<Option<Writer>>,
+    mirrors: Mutex<Mirrors>,
+    /// Whether the lock is kept, and the housekeeper does not know it yet.
+    untended: AtomicBool,
     /// The shared mark; only a reader may lack it.
     mark: Option<DurableMark>,
     /// Held while a newer state takes the place of the one before, so that no segment is opened
@@ -173,13 +184,6 @@ pub(crate) struct Inner {
     dead: AtomicBool,
 }
 
-/// What only a writer needs.
-#[derive(Debug)]
-struct Writer {
-    lock: LockFile,
-    mirrors: Mirrors,
-}
-
 impl LocalStore {
     /// Makes a store in `path`, or opens the one that is there, and says whether it was.
     ///
@@ -189,7 +193,10 @@ impl LocalStore {
         let layout = Layout::new(path);
         disk::create_dir_durably(&*disk, path).map_err(Error::io("create", path))?;
         init::refuse_network(&*disk, path, &options)?;
-        let lock = LockFile::open(&*disk, layout.lock())?;
+        let mut lock = LockFile::open(&*disk, layout.lock())?;
+        if LocalStore::is_at(&*disk, path) {
+            lock = lock.with_bell(disk.bells(&layout.bells()).0);
+        }
         let guard = lock.acquire(options.lock_timeout)?;
         let existed = LocalStore::is_at(&*disk, path);
         if !existed && disk.len(&layout.current()).is_err() {
@@ -228,6 +235,8 @@ impl LocalStore {
             topologies: Mutex::default(),
             state: RwLock::new(state),
             writer: Mutex::new(None),
+            mirrors: Mutex::new(Mirrors::new(Arc::clone(&disk), layout.clone())),
+            untended: AtomicBool::new(false),
             mark,
             loading: Mutex::new(()),
             journal_checked: AtomicBool::new(false),
@@ -269,6 +278,18 @@ impl LocalStore {
         self.inner.check_writable()?;
         self.inner.maintain().map(drop)
     }
+
+    /// Makes sure that all links of an object lead to what is there, and durable.
+    fn rely_on_links(&self, object: &NewObject) -> Result<()> {
+        if object.links.is_empty() {
+            return Ok(());
+        }
+        // An empty transaction, so that what the links rely on is vouched for and durable.
+        self.commit(Durability::Full, &mut |snapshot| {
+            transaction::check_links(object, snapshot)?;
+            Ok(Transaction::default())
+        })
+    }
 }
 
 impl Store for LocalStore {
@@ -281,9 +302,16 @@ impl Store for LocalStore {
         durability: Durability,
         plan: &mut dyn FnMut(&dyn Snapshot) -> Result<Transaction>,
     ) -> Result<()> {
-        let target = self.inner.commit(durability, plan)?;
+        let committed = self.inner.commit(durability, plan);
+        if self.inner.untended.load(Ordering::Relaxed) {
+            self.housekeeper.tend_soon();
+        }
+        let target = committed?;
         match durability {
-            Durability::Full => self.inner.wait_durable(target)?,
+            Durability::Full => {
+                self.inner.wait_durable(target)?;
+                self.inner.give_way();
+            }
             Durability::Relaxed => {
                 self.housekeeper.sync_soon(self.inner.is_far_behind(target));
             }
@@ -303,11 +331,11 @@ impl Store for LocalStore {
         self.inner.check_writable()?;
         let state = self.inner.settled()?;
         refused::refuse(state.refused.as_deref(), &object.id, object.kind)?;
-        self.inner.rely_on_links(object)?;
+        self.rely_on_links(object)?;
         let existed = self.inner.loose.contains(&object.id)?;
         self.inner.loose.put(&object.id, object.kind, &object.content)?;
         // What it links may have been set aside before the file could be seen.
-        self.inner.rely_on_links(object).inspect_err(|_| {
+        self.rely_on_links(object).inspect_err(|_| {
             if !existed {
                 // Best effort: the error that counts is the one above.
                 let _ = self.inner.loose.remove(&object.id);
@@ -396,47 +424,5 @@ impl Inner {
             return Err(Error::HandleDead { path: path() });
         }
         Ok(())
-    }
-
-    /// Makes sure that all links of an object lead to what is there, and durable.
-    fn rely_on_links(self: &Arc<Inner>, object: &NewObject) -> Result<()> {
-        if object.links.is_empty() {
-            return Ok(());
-        }
-        // An empty transaction, so that what the links rely on is vouched for and durable.
-        let mut plan = |snapshot: &dyn Snapshot| {
-            transaction::check_links(object, snapshot)?;
-            Ok(Transaction::default())
-        };
-        let target = self.commit(Durability::Full, &mut plan)?;
-        self.wait_durable(target)
-    }
-
-    /// Gives what only a writer needs, opened on first use.
-    fn writer(&self) -> Result<WriterGuard<'_>> {
-        let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if guard.is_none() {
-            let (lock_bell, sync_bell) = self.disk.bells(&self.layout.bells());
-            let _ = self.sync_bell.set(sync_bell);
-            let mut lock = LockFile::open(&*self.disk, self.layout.lock())?.with_bell(lock_bell);
-            if !self.options.allow_network {
-                lock = lock.with_shared_record(&*self.disk);
-            }
-            *guard = Some(Writer {
-                lock,
-                mirrors: Mirrors::new(Arc::clone(&self.disk), self.layout.clone()),
-            });
-        }
-        Ok(WriterGuard(guard))
-    }
-}
-
-/// The writer's part of a handle, held by one thread.
-struct WriterGuard<'a>(MutexGuard<'a, Option<Writer>>);
-
-impl WriterGuard<'_> {
-    fn parts(&mut self) -> (&LockFile, &mut Mirrors) {
-        let writer = self.0.as_mut().expect("opened when the guard was made");
-        (&writer.lock, &mut writer.mirrors)
     }
 }

@@ -83,9 +83,9 @@ impl Transaction {
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
         self.check_size()?;
         self.drop_known(snapshot)?;
-        let new: IdMap<Kind> = self.objects.iter().map(|object| (object.id, object.kind)).collect();
-        self.check_links(snapshot, &new)?;
-        let moves = self.moves(snapshot, &new)?;
+        let own = Own::new(&self.objects);
+        self.check_links(snapshot, &own)?;
+        let moves = self.moves(snapshot, &own)?;
         if moves.is_empty() {
             // The operations log is of moves: what moved no ref is not in it.
             self.operation = None;
@@ -109,6 +109,12 @@ impl Transaction {
 
     fn drop_known(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
         let known = snapshot.known(&self.objects)?;
+        if let [is_known] = known[..] {
+            if is_known {
+                self.objects.clear();
+            }
+            return Ok(());
+        }
         let mut seen = IdSet::default();
         let mut place = 0;
         self.objects.retain(|object| {
@@ -119,10 +125,10 @@ impl Transaction {
         Ok(())
     }
 
-    fn check_links(&self, snapshot: &dyn Snapshot, new: &IdMap<Kind>) -> Result<()> {
+    fn check_links(&self, snapshot: &dyn Snapshot, own: &Own<'_>) -> Result<()> {
         let mut outside = Vec::new();
         for object in &self.objects {
-            let links = object.links.iter().filter(|link| !new.contains_key(link));
+            let links = object.links.iter().filter(|link| own.kind(link).is_none());
             outside.extend(links.map(|link| (object.id, *link)));
         }
         let targets: Vec<Id> = outside.iter().map(|(_, target)| *target).collect();
@@ -134,7 +140,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn moves(&self, snapshot: &dyn Snapshot, new: &IdMap<Kind>) -> Result<Vec<RefMove>> {
+    fn moves(&self, snapshot: &dyn Snapshot, own: &Own<'_>) -> Result<Vec<RefMove>> {
         let mut names: Vec<&RefName> = self.refs.iter().map(|update| &update.name).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -149,9 +155,9 @@ impl Transaction {
             let old = snapshot.reference(&update.name)?;
             check_expected(update, old.as_ref())?;
             if let Some(RefValue::Id(target)) = &update.new {
-                let kind = match new.get(target) {
-                    Some(kind) => Some(*kind),
+                let kind = match own.kind(target) {
                     None => snapshot.kinds(&[*target])?[0],
+                    own => own,
                 };
                 check_target(&update.name, *target, kind)?;
             }
@@ -160,6 +166,32 @@ impl Transaction {
             }
         }
         Ok(moves)
+    }
+}
+
+/// The objects of a transaction, to be found by their ids. Most have one or two.
+enum Own<'a> {
+    Few(&'a [NewObject]),
+    Many(IdMap<Kind>),
+}
+
+impl Own<'_> {
+    const FEW_MAX: usize = 4;
+
+    fn new(objects: &[NewObject]) -> Own<'_> {
+        match objects.len() <= Own::FEW_MAX {
+            true => Own::Few(objects),
+            false => Own::Many(objects.iter().map(|object| (object.id, object.kind)).collect()),
+        }
+    }
+
+    fn kind(&self, id: &Id) -> Option<Kind> {
+        match self {
+            Own::Few(objects) => {
+                objects.iter().find(|object| object.id == *id).map(|object| object.kind)
+            }
+            Own::Many(kinds) => kinds.get(id).copied(),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ fn build(shape: &Shape) -> (MemoryStore, Vec<Id>) {
             label: "message".to_owned(),
             time: *time,
             parents: parents.iter().map(|parent| ids[*parent]).collect(),
-            body: Value::Map(vec![("place".to_owned(), Value::Integer(place as i64))]),
+            body: Value::Map(vec![("place".into(), Value::Integer(place as i64))]),
             raw: None,
         };
         let object = entry.encode().unwrap();

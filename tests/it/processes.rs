@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use sapwood::codec::Value;
 use sapwood::disk::OsDisk;
 use sapwood::id::Id;
-use sapwood::store::local::{LocalStore, Options};
-use sapwood::store::{RefName, RefValue};
+use sapwood::store::local::{FsckOptions, LocalStore, Options, Severity, fsck};
+use sapwood::store::{Durability, RefName, RefValue, Store as _, Transaction};
 use sapwood::{Repo, walk};
 
 const SESSION: &str = "work";
@@ -67,6 +67,16 @@ fn numbers(repo: &Repo, branch: &str) -> Vec<(usize, Id)> {
     found
 }
 
+/// Takes the lock, and makes sure that nothing is left of a process that died with it.
+fn next_writer_mends(path: &Path) {
+    let store = LocalStore::open(Arc::new(OsDisk), path, Options::default()).unwrap();
+    store.commit(Durability::Full, &mut |_| Ok(Transaction::default())).unwrap();
+    drop(store);
+    let report = fsck(Arc::new(OsDisk), path, &FsckOptions::default()).unwrap();
+    let found = report.findings.into_iter().filter(|found| found.severity > Severity::Notice);
+    assert_eq!(found.collect::<Vec<_>>(), []);
+}
+
 /// A small generator, so that a failing run can be repeated.
 struct Random(u64);
 
@@ -120,6 +130,8 @@ fn a_killed_appender_loses_nothing_acknowledged() {
         for (place, id) in acknowledged.iter().enumerate() {
             assert_eq!(found[place].1, *id, "kill {kill}: message {place}");
         }
+        drop(repo);
+        next_writer_mends(&store);
         // What was written and not acknowledged counts from now on.
         acknowledged = found.into_iter().map(|(_, id)| id).collect();
         next = acknowledged.len();

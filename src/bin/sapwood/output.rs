@@ -175,7 +175,7 @@ impl Output {
 /// Builds a JSON object.
 pub(crate) fn object(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let fields = fields.into_iter();
-    Value::Map(fields.map(|(name, value)| (name.to_owned(), value)).collect())
+    Value::Map(fields.map(|(name, value)| (name.into(), value)).collect())
 }
 
 /// Gives a count as a JSON number.

@@ -6,7 +6,7 @@
 //!
 //! Bounded: nesting by [`DEPTH_MAX`], allocations by the bytes that are there.
 
-use crate::codec::{DEPTH_MAX, KEYS_COMPARED_MAX, LINK_BYTES_MIN, Value, key_mark};
+use crate::codec::{DEPTH_MAX, KEYS_COMPARED_MAX, Key, LINK_BYTES_MIN, Value, key_mark, known_key};
 use crate::id::Id;
 
 /// For how many items room is made on the word of a length.
@@ -153,13 +153,12 @@ impl<'a> Reader<'a> {
                 for _ in 0..argument {
                     let found = self.key()?;
                     let mark = key_mark(found);
-                    let mut earlier = pairs.iter().map(|(key, _): &(String, _)| key.as_bytes());
+                    let mut earlier = pairs.iter().map(|(key, _): &(Key, _)| key.as_bytes());
                     self.doubts |= marks & mark != 0
                         && (argument > KEYS_COMPARED_MAX as u64 || earlier.any(|key| key == found));
                     marks |= mark;
-                    pairs.push((String::new(), Value::Null));
-                    let (key, value) = pairs.last_mut().expect("it was just pushed");
-                    *key = key_text(found)?.to_owned();
+                    pairs.push((key_text(found)?, Value::Null));
+                    let (_, value) = pairs.last_mut().expect("it was just pushed");
                     self.value_into(value, depth - 1)?;
                 }
                 Value::Map(pairs)
@@ -217,24 +216,14 @@ impl<'a> Reader<'a> {
 }
 
 /// Gives a key as text. Those that most messages have are known to be.
-fn key_text(key: &[u8]) -> Result<&str, Fault> {
-    Ok(match key {
-        b"id" => "id",
-        b"key" => "key",
-        b"name" => "name",
-        b"role" => "role",
-        b"text" => "text",
-        b"type" => "type",
-        b"uuid" => "uuid",
-        b"input" => "input",
-        b"value" => "value",
-        b"content" => "content",
-        b"message" => "message",
-        b"timestamp" => "timestamp",
-        b"sessionId" => "sessionId",
-        b"parentUuid" => "parentUuid",
-        _ => std::str::from_utf8(key).map_err(|_| "a string is not UTF-8")?,
-    })
+fn key_text(key: &[u8]) -> Result<Key, Fault> {
+    match known_key(key) {
+        Some(known) => Ok(Key::Borrowed(known)),
+        None => match std::str::from_utf8(key) {
+            Ok(key) => Ok(Key::Owned(key.to_owned())),
+            Err(_) => Err("a string is not UTF-8"),
+        },
+    }
 }
 
 fn integer(argument: u64) -> Result<i64, Fault> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::codec::{DEPTH_MAX, Value, key_twice, number};
+use crate::codec::{DEPTH_MAX, Key, Value, key_twice, known_key, number};
 use crate::error::{Error, Result};
 
 use super::special;
@@ -67,9 +67,9 @@ fn fault(what: &str, at: usize) -> Error {
 }
 
 /// Keeps the last value of each key, where the key first stood.
-fn last_of_each(pairs: Vec<(String, Value)>) -> Vec<(String, Value)> {
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut kept: Vec<(String, Value)> = Vec::with_capacity(pairs.len());
+fn last_of_each(pairs: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
+    let mut places: HashMap<Key, usize> = HashMap::new();
+    let mut kept: Vec<(Key, Value)> = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
         match places.get(&key) {
             Some(place) => kept[*place].1 = value,
@@ -121,7 +121,7 @@ impl Parser<'_> {
                 if self.peek() != Some(b'"') {
                     return Err(fault("expected a key", self.at));
                 }
-                let key = self.string()?;
+                let key = self.key()?;
                 self.expect(b':', "expected ':'")?;
                 pairs.push((key, self.value(depth)?));
                 if !self.skip(b',') {
@@ -157,6 +157,18 @@ impl Parser<'_> {
             self.expect(b']', "expected ',' or ']'")?;
         }
         Ok(Value::List(items))
+    }
+
+    fn key(&mut self) -> Result<Key> {
+        let start = self.at + 1;
+        let end = special(self.text.as_bytes(), start);
+        match known_key(&self.text.as_bytes()[start..end]) {
+            Some(known) if self.text.as_bytes().get(end) == Some(&b'"') => {
+                self.at = end + 1;
+                Ok(Key::Borrowed(known))
+            }
+            _ => self.string().map(Key::Owned),
+        }
     }
 
     fn string(&mut self) -> Result<String> {

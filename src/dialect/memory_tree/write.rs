@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::codec::Value;
+use crate::codec::{Key, Value};
 use crate::dialect::memory_tree::{LINK_KEY, read_fact, read_turn};
 use crate::dialect::told::{spent, told};
 use crate::dialect::trail::ShortIds;
@@ -75,28 +75,28 @@ pub fn turn(
 ) -> Value {
     let parent = entry.parents.first().map(|parent| names.turn(*parent));
     let head = [
-        ("turn".to_owned(), Value::Integer(number)),
-        ("type".to_owned(), entry.label.as_str().into()),
-        ("id".to_owned(), names.turn(*id).into()),
-        ("parentId".to_owned(), parent.into()),
-        ("timestamp".to_owned(), time::format(entry.time).into()),
+        (Key::Borrowed("turn"), Value::Integer(number)),
+        ("type".into(), entry.label.as_str().into()),
+        ("id".into(), names.turn(*id).into()),
+        ("parentId".into(), parent.into()),
+        ("timestamp".into(), time::format(entry.time).into()),
     ];
-    let with = |fields: Vec<(String, Value)>| {
+    let with = |fields: Vec<(Key, Value)>| {
         Value::Map(head.iter().cloned().chain(fields).collect::<Vec<_>>())
     };
     let node = entry.body.get("node").and_then(Value::as_link).filter(|_| is_memory(entry));
     if let Some(node) = node.and_then(|node| names.of(&node)) {
-        return with(vec![("node".to_owned(), node.into())]);
+        return with(vec![("node".into(), node.into())]);
     }
     let message = Message::read(&entry.label, &entry.body).filter(|_| !is_left_out(&entry.body));
     if let Some(message) = message {
-        let mut told: Vec<(String, Value)> =
-            told(&message).into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let mut told: Vec<(Key, Value)> =
+            told(&message).into_iter().map(|(key, value)| (key.into(), value)).collect();
         told[0].1 = message.role.as_str().into();
         let spent = spent(&message);
-        told.extend((!spent.is_empty()).then(|| ("metadata".to_owned(), Value::map(spent))));
+        told.extend((!spent.is_empty()).then(|| ("metadata".into(), Value::map(spent))));
         let pairs = entry.body.as_map().unwrap_or_default().iter();
-        let flat = pairs.filter(|(key, _)| !TURN_KEYS.contains(&key.as_str())).cloned().collect();
+        let flat = pairs.filter(|(key, _)| !TURN_KEYS.contains(&&**key)).cloned().collect();
         for fields in [flat, told] {
             let value = with(fields);
             let is_told = value.get("role").is_some()
@@ -107,9 +107,9 @@ pub fn turn(
             }
         }
     }
-    let mut fields = vec![("body".to_owned(), linked(&entry.body, names))];
+    let mut fields = vec![("body".into(), linked(&entry.body, names))];
     let kept = first_kept.and_then(|id| names.of(&id));
-    fields.extend(kept.map(|kept| ("firstKept".to_owned(), kept.into())));
+    fields.extend(kept.map(|kept| ("firstKept".into(), kept.into())));
     with(fields)
 }
 
@@ -212,7 +212,7 @@ pub fn session(session: &Session, active: Option<&str>) -> Value {
     let rest = session.meta.as_map().unwrap_or_default().iter();
     let is_free = |key: &str| key != "import" && fields.iter().all(|(known, _)| *known != key);
     let rest: Vec<_> = rest.filter(|(key, _)| is_free(key)).cloned().collect();
-    let fields = fields.into_iter().map(|(key, value)| (key.to_owned(), value));
+    let fields = fields.into_iter().map(|(key, value)| (key.into(), value));
     Value::Map(fields.chain(rest).collect())
 }
 
@@ -221,7 +221,7 @@ fn unlinked(metadata: &Value) -> Value {
     match metadata {
         Value::Map(pairs) => {
             let plain = pairs.iter().filter(|(_, value)| value.as_link().is_none()).cloned();
-            let plain: Vec<(String, Value)> = plain.collect();
+            let plain: Vec<(Key, Value)> = plain.collect();
             if plain.is_empty() { Value::Null } else { Value::Map(plain) }
         }
         other => other.clone(),

@@ -55,7 +55,7 @@ fn link(value: &mut Value) {
     match value {
         Value::List(items) => items.iter_mut().for_each(link),
         Value::Map(pairs) => pairs.iter_mut().for_each(|(key, value)| match value {
-            Value::Text(text) if LONG.contains(&key.as_str()) => {
+            Value::Text(text) if LONG.contains(&&**key) => {
                 *value = Value::Link(Id::of(Kind::Blob, text.as_bytes()));
             }
             value => link(value),

@@ -100,7 +100,7 @@ fn messages_that_are_alike_are_compared_word_by_word() {
     let found = diff(&*snapshot, &Target::default(), "a", "b").unwrap();
     assert_eq!(found.fork_point, desk.end("main"));
     assert_eq!(found.sides[0].model.as_deref(), Some("haiku"));
-    assert_eq!(found.sides[0].own[0].config, [("model".to_owned(), "haiku".into())]);
+    assert_eq!(found.sides[0].own[0].config, [("model".into(), "haiku".into())]);
     assert_eq!(found.pairs.len(), 2);
     let words: Vec<_> = found.pairs[0].words.iter().map(|(at, text)| (*at, &**text)).collect();
     let expected = [

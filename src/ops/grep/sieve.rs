@@ -13,9 +13,13 @@
 //! Arguments of calls may be JSON within a string, which is read and written again. Its escapes are
 //! for signs, but for `\u`: an entry with one is decoded.
 //!
+//! Where case is ignored, the word is looked for in capitals or not, and has no `k` or `s`: the
+//! sign for kelvin and the long s are these letters, too.
+//!
 //! Invariant: what passes may say the text; what does not pass does not.
 
 use memchr::memmem::Finder;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -29,21 +33,38 @@ const WORD_BYTES_MIN: usize = 3;
 const ESCAPE_BYTES_MAX: usize = 5;
 
 /// What is looked for in bytes.
-pub(super) struct Sieve {
-    word: Finder<'static>,
-    escape: Finder<'static>,
+pub(super) enum Sieve {
+    /// A word as it is.
+    Exact(Box<Finder<'static>>),
+    /// A word in capitals or not.
+    AnyCase(Regex),
 }
 
 impl Sieve {
-    /// Makes a sieve for a text; `None` if no word of it is sure to stand in the bytes.
-    pub(super) fn of(text: &str) -> Option<Sieve> {
-        let runs = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        let words = runs.map(behind_escape).filter(|word| is_telling(word));
-        let longest = words.max_by_key(|word| word.len())?;
-        Some(Sieve {
-            word: Finder::new(longest.as_bytes()).into_owned(),
-            escape: Finder::new(b"\\u"),
-        })
+    /// Makes a sieve for texts that stand together; `None` if no word of them is sure to stand in
+    /// the bytes.
+    pub(super) fn of<T: AsRef<str>>(texts: &[T], ignores_case: bool) -> Option<Sieve> {
+        // Where case is ignored, two letters have a third form that is not ASCII.
+        let has_another = |letter: char| ignores_case && matches!(letter, 'k' | 's');
+        let is_outside = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+        let words = texts.iter().flat_map(|text| {
+            let text = match ignores_case {
+                true => text.as_ref().to_ascii_lowercase(),
+                false => text.as_ref().to_owned(),
+            };
+            let runs = text.split(|letter| is_outside(letter) || has_another(letter));
+            let words = runs.map(behind_escape).filter(|word| is_telling(word, ignores_case));
+            words.map(str::to_owned).collect::<Vec<_>>()
+        });
+        let longest = words.max_by_key(String::len)?;
+        match ignores_case {
+            true => {
+                let mut pattern = RegexBuilder::new(&longest);
+                let pattern = pattern.unicode(false).case_insensitive(true).build();
+                pattern.ok().map(Sieve::AnyCase)
+            }
+            false => Some(Sieve::Exact(Box::new(Finder::new(&longest).into_owned()))),
+        }
     }
 
     /// Says whether an entry may say the text.
@@ -67,9 +88,19 @@ impl Sieve {
         Ok(false)
     }
 
-    fn finds(&self, bytes: &[u8]) -> bool {
-        self.word.find(bytes).is_some() || self.escape.find(bytes).is_some()
+    /// Says whether bytes may be those of what says the text.
+    pub(super) fn finds(&self, bytes: &[u8]) -> bool {
+        let has_word = match self {
+            Sieve::Exact(word) => word.find(bytes).is_some(),
+            Sieve::AnyCase(word) => word.is_match(bytes),
+        };
+        has_word || has_escape(bytes)
     }
+}
+
+/// Says whether a `\u` stands in bytes.
+fn has_escape(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\\', bytes).any(|at| bytes.get(at + 1) == Some(&b'u'))
 }
 
 /// Leaves out of a word what may be the end of an escape in JSON.
@@ -88,10 +119,14 @@ fn behind_escape(word: &str) -> &str {
 }
 
 /// Says whether a word that is read must stand in an entry.
-fn is_telling(word: &str) -> bool {
+fn is_telling(word: &str, ignores_case: bool) -> bool {
+    let is_part = |fixed: &str| match ignores_case {
+        true => fixed.to_ascii_lowercase().contains(word),
+        false => fixed.contains(word),
+    };
     word.len() >= WORD_BYTES_MIN
         && !word.bytes().all(|letter| letter.is_ascii_hexdigit())
-        && !Words::FIXED.iter().any(|fixed| fixed.contains(word))
+        && !Words::FIXED.iter().any(|fixed| is_part(fixed))
 }
 
 #[cfg(test)]
@@ -104,9 +139,11 @@ mod tests {
     use crate::session;
     use crate::store::Durability;
 
-    fn word(text: &str) -> Option<String> {
-        let sieve = Sieve::of(text)?;
-        Some(String::from_utf8(sieve.word.needle().to_vec()).unwrap())
+    fn word(text: &str, ignores_case: bool) -> Option<String> {
+        Some(match Sieve::of(&[text], ignores_case)? {
+            Sieve::Exact(word) => String::from_utf8(word.needle().to_vec()).unwrap(),
+            Sieve::AnyCase(word) => word.as_str().to_owned(),
+        })
     }
 
     #[test]
@@ -126,7 +163,16 @@ mod tests {
             ("\\u00", None),
             ("", None),
         ] {
-            assert_eq!(word(text).as_deref(), expected, "{text}");
+            assert_eq!(word(text, false).as_deref(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("Module_17.rs", Some("module_17")),
+            ("TASKED", None),
+            ("Needle", Some("eedle")),
+            ("MIMEType", None),
+            ("panicked at", Some("panic")),
+        ] {
+            assert_eq!(word(text, true).as_deref(), expected, "{text}");
         }
     }
 
@@ -182,9 +228,15 @@ mod tests {
             let count = said.chars().count().max(1);
             for from in [from % count, from % 16 % count] {
                 let text: String = said.chars().skip(from).take(letters).collect();
-                if let Some(sieve) = Sieve::of(&text) {
-                    let passes = sieve.passes(&*snapshot, &id).unwrap();
-                    prop_assert!(passes, "{:?} in {:?}", text, said);
+                for (text, ignores_case) in [
+                    (text.clone(), false),
+                    (text.to_uppercase(), true),
+                    (text.to_lowercase(), true),
+                ] {
+                    if let Some(sieve) = Sieve::of(&[&text], ignores_case) {
+                        let passes = sieve.passes(&*snapshot, &id).unwrap();
+                        prop_assert!(passes, "{:?} in {:?}", text, said);
+                    }
                 }
             }
         }
@@ -199,7 +251,7 @@ mod tests {
         let bodies = bodies.map(|text| Value::map([("content", Value::from(text))]));
         let ids = session::append(&repo, &pin, bodies.to_vec(), Durability::Full, 0).unwrap();
         let snapshot = repo.snapshot().unwrap();
-        let sieve = Sieve::of("pins").unwrap();
+        let sieve = Sieve::of(&["pins"], false).unwrap();
         let passed: Vec<bool> =
             ids.iter().map(|id| sieve.passes(&*snapshot, id).unwrap()).collect();
         assert_eq!(passed, [false, false, true, true]);

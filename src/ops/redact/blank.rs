@@ -54,7 +54,7 @@ pub(super) fn strings(entry: &Entry) -> HashSet<Id> {
 fn gather(value: &Value, links: &mut Vec<Id>) {
     match value {
         Value::Map(pairs) => {
-            let said = pairs.iter().filter(|(key, _)| !STRUCTURE.contains(&key.as_str()));
+            let said = pairs.iter().filter(|(key, _)| !STRUCTURE.contains(&&**key));
             said.for_each(|(_, value)| gather(value, links));
         }
         Value::List(items) => items.iter().for_each(|item| gather(item, links)),
@@ -91,7 +91,7 @@ fn blank_value(value: &mut Value, replacement: &str) -> bool {
             changed
         }
         Value::Map(pairs) => {
-            let said = pairs.iter_mut().filter(|(key, _)| !STRUCTURE.contains(&key.as_str()));
+            let said = pairs.iter_mut().filter(|(key, _)| !STRUCTURE.contains(&&**key));
             said.fold(false, |changed, (_, value)| blank_value(value, replacement) | changed)
         }
         Value::List(items) => {

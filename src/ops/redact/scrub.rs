@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::codec::{Value, json};
+use crate::codec::{Key, Value, json};
 use crate::error::{Error, Result};
 use crate::ops::redact::patterns::{Hit, Patterns};
 
@@ -151,7 +151,7 @@ impl Scrubber {
         found.then(|| lossy(self.replaced(text.as_bytes(), &hits)))
     }
 
-    fn pairs(&self, pairs: &mut [(String, Value)]) -> bool {
+    fn pairs(&self, pairs: &mut [(Key, Value)]) -> bool {
         let mut changed = false;
         for place in 0..pairs.len() {
             let (key, value) = &mut pairs[place];
@@ -162,17 +162,18 @@ impl Scrubber {
                 changed = true;
             }
             changed |= self.value(value);
-            if self.text(&mut pairs[place].0) {
+            if let Some(scrubbed) = self.bytes(pairs[place].0.as_bytes()) {
+                pairs[place].0 = lossy(scrubbed).into();
                 changed = true;
                 let stem = pairs[place].0.clone();
-                let is_taken = |name: &String, pairs: &[(String, Value)]| {
+                let is_taken = |name: &Key, pairs: &[(Key, Value)]| {
                     pairs.iter().enumerate().any(|(at, (key, _))| at != place && key == name)
                 };
                 for number in 2.. {
                     if !is_taken(&pairs[place].0, pairs) {
                         break;
                     }
-                    pairs[place].0 = format!("{stem} {number}");
+                    pairs[place].0 = format!("{stem} {number}").into();
                 }
             }
         }

@@ -1,12 +1,15 @@
 //! The table of types, compactions of all sorts, and tools whose results are elsewhere or nowhere.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::*;
 use crate::codec::json;
+use crate::disk::OsDisk;
 use crate::repo::Repo;
 use crate::session::{self, Change};
-use crate::store::Durability;
+use crate::store::local::{LocalStore, Options};
+use crate::store::{Durability, Store as _};
 
 /// A session that is told entry by entry, each with a name.
 struct Story {
@@ -333,4 +336,27 @@ fn a_context_is_read_across_a_merge_by_first_parents() {
     story.say("n", "m", "user");
     assert_eq!(story.texts("n"), ["a", "b", "and x", "n"]);
     assert!(context(&*story.repo.snapshot().unwrap(), Some("nobody"), story.ids["n"]).is_err());
+}
+
+#[test]
+fn what_is_lost_behind_an_answer_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { background: false, ..Options::default() };
+    let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+    let put = |parents: Vec<Id>, body: &str| {
+        let body = json::parse(body.as_bytes()).unwrap();
+        let entry = Entry { label: "message".to_owned(), time: 1, parents, body, raw: None };
+        let object = entry.encode().unwrap();
+        store.put_alone(&object).unwrap();
+        object.id()
+    };
+    let calls = r#"{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f"}},
+        {"id":"2","function":{"name":"g"}}]}"#;
+    let call = put(vec![], calls);
+    let answer = put(vec![call], &result("1", "one of two"));
+    assert_eq!(unanswered(&*store.snapshot().unwrap(), answer).unwrap().len(), 1);
+    let name = call.to_string();
+    std::fs::remove_file(dir.path().join("objects").join(&name[..2]).join(&name[2..])).unwrap();
+    let store = LocalStore::open(Arc::new(OsDisk), dir.path(), Options::default()).unwrap();
+    assert!(unanswered(&*store.snapshot().unwrap(), answer).is_err());
 }

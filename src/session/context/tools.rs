@@ -51,7 +51,10 @@ pub fn unanswered(snapshot: &dyn Snapshot, at: Id) -> Result<Vec<Dangling>> {
     let mut messages = Vec::new();
     let mut open_answers: HashSet<String> = HashSet::new();
     let mut has_calls = false;
-    for id in walk::path(snapshot, at) {
+    // Mostly the last entry says it all: then no path is asked for. What the path begins with is
+    // that entry, or an error.
+    let before = walk::path(snapshot, at).skip_while(|id| matches!(id, Ok(id) if *id == at));
+    for id in std::iter::once(Ok(at)).chain(before) {
         let id = id?;
         let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
         if !MESSAGE_LABELS.contains(&&*topology.label) {

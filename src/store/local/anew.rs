@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::store::local::Inner;
 use crate::store::local::cache::BlockCache;
+use crate::store::local::halves;
 use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
@@ -27,6 +28,9 @@ const OBJECTS_MAX: usize = 1 << 19;
 const DICTIONARY_SHARE: u64 = 16;
 /// What has less raw content than this gets no dictionary.
 const DICTIONARY_RAW_BYTES_MIN: u64 = 1 << 20;
+
+/// Blobs of a sample hold no more than this of blocks; from then on they are copied.
+const SAMPLE_HELD_BYTES_MAX: usize = 16 << 20;
 
 /// How objects are packed anew.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +126,8 @@ impl Inner {
 
     /// Packs rows of packs, and loose objects that are small; `None` if it was told to stop.
     ///
-    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet.
+    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet, and the
+    /// names of their files are not durable.
     pub(crate) fn pack_anew(
         self: &Arc<Inner>,
         state: &Arc<State>,
@@ -143,7 +148,8 @@ impl Inner {
                 return Ok(None);
             };
             let bytes_max = form.alike_bytes;
-            let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max, known };
+            let threads = form.options.threads;
+            let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max, known, threads };
             for kinds in [Kinds::Rest, Kinds::Blobs] {
                 let mut add = |id: &Id, stored: Stored| match kinds {
                     Kinds::Rest => sink.add(id, stored.kind, &stored.content),
@@ -159,7 +165,7 @@ impl Inner {
             }
             window.empty(&mut sink)?;
             if sink.len() > 0 {
-                done.push(self.finish_pack(sink, state)?);
+                done.push(self.finish_pack_unnamed(sink, state)?);
             }
         }
         Ok(Some(done))
@@ -201,11 +207,11 @@ impl Inner {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<(PackWriter, Known)>> {
         let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
-        let dictionaries = raw_bytes >= DICTIONARY_RAW_BYTES_MIN;
-        let mut writer = self.new_pack(PackOptions { dictionaries, ..form.options })?;
-        if !dictionaries {
+        if raw_bytes < DICTIONARY_RAW_BYTES_MIN {
+            let writer = self.new_pack(form.options.for_little())?;
             return Ok(Some((writer, Known::new())));
         }
+        let mut writer = self.new_pack(form.options)?;
         let mut sample = Sample::default();
         let mut credit = 0;
         for unit in run {
@@ -223,13 +229,11 @@ impl Inner {
             };
             self.read_block(&sources[unit.source], unit, unpacked, &mut add)?;
         }
+        sample.know(form.options.threads);
         let parts = sample.parts(form.options.block_bytes);
         let bytes_max = (raw_bytes / DICTIONARY_SHARE).min(form.dictionary_bytes_max);
-        writer.set_dictionary(train::shared_text(
-            &parts,
-            bytes_max as usize,
-            form.sample_one_in,
-        ))?;
+        let (one_in, threads) = (form.sample_one_in, form.options.threads);
+        writer.set_dictionary(train::shared_text(&parts, bytes_max as usize, one_in, threads))?;
         Ok(Some((writer, sample.known)))
     }
 
@@ -311,20 +315,30 @@ fn runs(units: &[Unit]) -> Vec<&[Unit]> {
 #[derive(Default)]
 struct Sample {
     rest: Vec<u8>,
-    blobs: Vec<(Id, Vec<u8>)>,
+    blobs: Vec<(Id, Content)>,
+    /// How long the blocks are that the blobs hold.
+    held_bytes: usize,
     known: Known,
 }
 
 impl Sample {
-    fn add(&mut self, id: &Id, stored: Stored) {
-        match stored.kind {
-            Kind::Blob => {
-                self.known.insert(*id, likeness::sample(&stored.content));
-                // A copy: a content holds its whole block, of which little may be in the sample.
-                self.blobs.push((*id, stored.content.to_vec()));
-            }
-            _ => self.rest.extend_from_slice(&stored.content),
+    fn add(&mut self, id: &Id, Stored { kind, content }: Stored) {
+        if kind != Kind::Blob {
+            self.rest.extend_from_slice(&content);
+            return;
         }
+        let is_beside = |(_, last): &(Id, Content)| last.shares_with(&content);
+        let more = if self.blobs.last().is_some_and(is_beside) { 0 } else { content.held_bytes() };
+        // A content holds its whole block, of which little may be in the sample.
+        let is_held = self.held_bytes + more <= SAMPLE_HELD_BYTES_MAX;
+        self.held_bytes += if is_held { more } else { 0 };
+        self.blobs.push((*id, if is_held { content } else { content.to_vec().into() }));
+    }
+
+    /// Finds out what the blobs are like.
+    fn know(&mut self, threads: usize) {
+        let samples = halves::map(&self.blobs, threads, |(_, content)| likeness::sample(content));
+        self.known.extend(self.blobs.iter().map(|(id, _)| *id).zip(samples));
     }
 
     /// Gives parts as long as blocks, in the order in which all will lie: what is found within a
@@ -353,6 +367,8 @@ struct Window {
     bytes: usize,
     bytes_max: usize,
     known: Known,
+    /// How many threads may help.
+    threads: usize,
 }
 
 impl Window {
@@ -371,10 +387,14 @@ impl Window {
     fn empty(&mut self, sink: &mut PackWriter) -> Result<()> {
         let blobs = std::mem::take(&mut self.blobs);
         self.bytes = 0;
-        let sample = |(id, content): &(Id, Content)| {
-            self.known.remove(id).unwrap_or_else(|| likeness::sample(content))
+        let samples = halves::map(&blobs, self.threads, |(id, content)| match self.known.get(id) {
+            Some(_) => likeness::Sample::new(),
+            None => likeness::sample(content),
+        });
+        let sample = |((id, _), found): (&(Id, Content), likeness::Sample)| {
+            self.known.remove(id).unwrap_or(found)
         };
-        for place in likeness::order(blobs.iter().map(sample)) {
+        for place in likeness::order(blobs.iter().zip(samples).map(sample)) {
             let (id, content) = &blobs[place];
             sink.add(id, Kind::Blob, content)?;
         }

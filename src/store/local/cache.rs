@@ -1,37 +1,50 @@
-//! Keeps decompressed blocks of packs, up to a budget of bytes.
+//! Keeps decompressed blocks of packs, and single objects of them, up to a budget of bytes.
 //!
-//! The lock is held for lookups only, never while a block is read or decompressed. Which block goes
+//! Who reads one object is likely to read its neighbours, so its block is kept. Who reads it again
+//! need not have all of the block in memory for that: an object that was read alone is kept apart,
+//! for as long as there is room for it, and that is for a hundred times as many. It was hashed when
+//! it was put there, and is not hashed again.
+//!
+//! A lock is held for lookups only, never while a block is read or decompressed. Which block goes
 //! when there is no room is decided by a clock: a hand goes round, spares what was used since it
 //! last came by, and takes the first that was not.
 //!
-//! Not here: any check of what a block holds. Whoever takes an object out of one hashes it.
+//! Not here: any check of what a block holds. Whoever takes an object out of one hashes it, before
+//! it is kept.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::id::Id;
 
-/// Room of that many blocks is kept for the next, and of no longer ones than this: memory that is
+/// So much room of blocks is kept for the next, and of no longer ones than this: memory that is
 /// new to a process costs as much time as unpacking half a block into it.
-const SPARES_MAX: usize = 10;
+const SPARES_BYTES_MAX: usize = 2560 << 10;
 const SPARE_BYTES_MAX: usize = 256 << 10;
+
+/// Single objects have one part in so many of the budget.
+const OBJECTS_SHARE: usize = 3;
+/// What a kept object takes beside its bytes.
+const OBJECT_EXTRA_BYTES: usize = 200;
+/// A longer object is not kept apart: it is most of its block.
+const OBJECT_BYTES_MAX: usize = 32 << 10;
 
 /// The budget where nobody set one.
 pub(crate) const CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
-/// A block's name: its pack and its number in it.
+/// The name of a block or an object: its pack, and its number or row in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlockKey {
+pub(crate) struct CacheKey {
     pub(crate) pack: Id,
-    pub(crate) block: u32,
+    pub(crate) number: u32,
 }
 
-impl Hash for BlockKey {
+impl Hash for CacheKey {
     /// A pack's id is a hash already: a word of it will do.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (word, _) = self.pack.as_bytes().split_first_chunk().expect("an id is longer");
-        state.write_u64(u64::from_ne_bytes(*word).wrapping_add(u64::from(self.block)));
+        state.write_u64(u64::from_ne_bytes(*word).wrapping_add(u64::from(self.number)));
     }
 }
 
@@ -59,57 +72,72 @@ impl Hasher for WordHasher {
 /// Decompressed blocks, shared by all readers of a store.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
-    bytes_max: usize,
-    clock: Mutex<Clock>,
+    blocks: Mutex<Clock>,
+    objects: Mutex<Clock>,
     spares: Mutex<Vec<Vec<u8>>>,
 }
 
+/// What is kept, and which of it goes next.
 #[derive(Debug, Default)]
 struct Clock {
+    bytes_max: usize,
     slots: Vec<Slot>,
-    places: HashMap<BlockKey, usize, BuildHasherDefault<WordHasher>>,
+    places: HashMap<CacheKey, usize, BuildHasherDefault<WordHasher>>,
     bytes: usize,
     hand: usize,
 }
 
 #[derive(Debug)]
 struct Slot {
-    key: BlockKey,
-    block: Arc<Vec<u8>>,
+    key: CacheKey,
+    kept: Arc<Vec<u8>>,
+    /// What it counts against the budget.
+    bytes: usize,
     used: bool,
 }
 
 impl BlockCache {
     /// Makes an empty cache with a budget.
     pub(crate) fn new(bytes_max: usize) -> BlockCache {
-        BlockCache { bytes_max, clock: Mutex::default(), spares: Mutex::default() }
+        let objects_max = bytes_max / OBJECTS_SHARE;
+        BlockCache::of(bytes_max - objects_max, objects_max)
+    }
+
+    /// Makes an empty cache for who asks for no single objects.
+    pub(crate) fn of_blocks(bytes_max: usize) -> BlockCache {
+        BlockCache::of(bytes_max, 0)
+    }
+
+    fn of(blocks_max: usize, objects_max: usize) -> BlockCache {
+        let clock = |bytes_max| Mutex::new(Clock { bytes_max, ..Clock::default() });
+        BlockCache {
+            blocks: clock(blocks_max),
+            objects: clock(objects_max),
+            spares: Mutex::default(),
+        }
     }
 
     /// Finds a block.
-    pub(crate) fn get(&self, key: &BlockKey) -> Option<Arc<Vec<u8>>> {
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = *clock.places.get(key)?;
-        let slot = &mut clock.slots[place];
-        slot.used = true;
-        Some(Arc::clone(&slot.block))
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<Arc<Vec<u8>>> {
+        lock(&self.blocks).get(key)
     }
 
     /// Keeps a block, and drops others if there is no room; one beyond the budget is not kept.
-    pub(crate) fn put(&self, key: BlockKey, block: &Arc<Vec<u8>>) {
-        if block.len() > self.bytes_max {
-            return;
+    pub(crate) fn put(&self, key: CacheKey, block: &Arc<Vec<u8>>) {
+        lock(&self.blocks).put(key, block, block.len());
+    }
+
+    /// Finds an object, its header before its content, as it was when it was hashed.
+    pub(crate) fn object(&self, key: &CacheKey) -> Option<Arc<Vec<u8>>> {
+        lock(&self.objects).get(key)
+    }
+
+    /// Keeps an object, which was hashed, as [`BlockCache::put`] keeps a block.
+    pub(crate) fn put_object(&self, key: CacheKey, object: &[u8]) {
+        if object.len() <= OBJECT_BYTES_MAX {
+            let bytes = object.len() + OBJECT_EXTRA_BYTES;
+            lock(&self.objects).put(key, &Arc::new(object.to_vec()), bytes);
         }
-        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        if clock.places.contains_key(&key) {
-            return;
-        }
-        while clock.bytes + block.len() > self.bytes_max {
-            clock.evict();
-        }
-        let place = clock.slots.len();
-        clock.places.insert(key, place);
-        clock.bytes += block.len();
-        clock.slots.push(Slot { key, block: Arc::clone(block), used: false });
     }
 
     /// Gives room for a block, which is empty: that of one that nobody needs any more.
@@ -125,7 +153,7 @@ impl BlockCache {
         {
             room.clear();
             let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-            if spares.len() < SPARES_MAX {
+            if spares.iter().map(Vec::capacity).sum::<usize>() < SPARES_BYTES_MAX {
                 spares.push(room);
             }
         }
@@ -134,8 +162,7 @@ impl BlockCache {
     /// Gives the bytes that are kept now.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        let clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        clock.bytes
+        lock(&self.blocks).bytes + lock(&self.objects).bytes
     }
 }
 
@@ -145,8 +172,31 @@ impl Default for BlockCache {
     }
 }
 
+fn lock(clock: &Mutex<Clock>) -> MutexGuard<'_, Clock> {
+    clock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Clock {
-    /// Drops the first block under the hand that was not used since the hand last came by.
+    fn get(&mut self, key: &CacheKey) -> Option<Arc<Vec<u8>>> {
+        let place = *self.places.get(key)?;
+        let slot = &mut self.slots[place];
+        slot.used = true;
+        Some(Arc::clone(&slot.kept))
+    }
+
+    fn put(&mut self, key: CacheKey, kept: &Arc<Vec<u8>>, bytes: usize) {
+        if bytes > self.bytes_max || self.places.contains_key(&key) {
+            return;
+        }
+        while self.bytes + bytes > self.bytes_max {
+            self.evict();
+        }
+        self.places.insert(key, self.slots.len());
+        self.bytes += bytes;
+        self.slots.push(Slot { key, kept: Arc::clone(kept), bytes, used: false });
+    }
+
+    /// Drops the first under the hand that was not used since the hand last came by.
     fn evict(&mut self) {
         loop {
             if self.hand >= self.slots.len() {
@@ -159,7 +209,7 @@ impl Clock {
             self.hand += 1;
         }
         let gone = self.slots.swap_remove(self.hand);
-        self.bytes -= gone.block.len();
+        self.bytes -= gone.bytes;
         self.places.remove(&gone.key);
         if let Some(moved) = self.slots.get(self.hand) {
             self.places.insert(moved.key, self.hand);
@@ -172,7 +222,7 @@ impl Clock {
 #[derive(Debug)]
 pub(crate) struct Cursor<'c> {
     cache: &'c BlockCache,
-    last: Option<(BlockKey, Arc<Vec<u8>>)>,
+    last: Option<(CacheKey, Arc<Vec<u8>>)>,
 }
 
 impl<'c> Cursor<'c> {
@@ -184,7 +234,7 @@ impl<'c> Cursor<'c> {
     /// Gives a block: the last one, or a kept one, or what `load` makes.
     pub(crate) fn block<E>(
         &mut self,
-        key: BlockKey,
+        key: CacheKey,
         load: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<&Arc<Vec<u8>>, E> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != key) {
@@ -207,13 +257,13 @@ impl<'c> Cursor<'c> {
 mod tests {
     use super::*;
 
-    fn key(block: u32) -> BlockKey {
-        BlockKey { pack: Id::from_bytes([1; 32]), block }
+    fn key(block: u32) -> CacheKey {
+        CacheKey { pack: Id::from_bytes([1; 32]), number: block }
     }
 
     #[test]
     fn the_budget_holds_and_used_blocks_stay() {
-        let cache = BlockCache::new(1000);
+        let cache = BlockCache::new(1500);
         cache.put(key(0), &Arc::new(vec![0; 100]));
         for block in 1..200 {
             cache.put(key(block), &Arc::new(vec![block as u8; 100]));
@@ -226,6 +276,29 @@ mod tests {
         for block in kept {
             assert_eq!(cache.get(&key(block)).unwrap()[0], block as u8);
         }
+    }
+
+    #[test]
+    fn objects_are_kept_apart_and_outlive_their_blocks() {
+        let cache = BlockCache::new(30 * (OBJECT_EXTRA_BYTES + 10));
+        cache.put(key(7), &Arc::new(vec![1; 10]));
+        assert_eq!(cache.object(&key(7)), None, "the block of that number is another thing");
+        for row in 0..8 {
+            cache.put_object(key(row), &[row as u8; 10]);
+        }
+        let kept = || (0..999).filter(|row| cache.object(&key(*row)).is_some()).count();
+        assert_eq!(kept(), 8);
+        for block in 0..100 {
+            cache.put(key(block), &Arc::new(vec![0; 1000]));
+            assert!(cache.bytes() <= 30 * (OBJECT_EXTRA_BYTES + 10));
+        }
+        assert_eq!(cache.object(&key(5)).as_deref(), Some(&vec![5; 10]));
+        for row in 8..999 {
+            cache.put_object(key(row), &[0; 10]);
+        }
+        assert_eq!(kept(), 10);
+        cache.put_object(key(1000), &[0; OBJECT_BYTES_MAX + 1]);
+        assert_eq!(cache.object(&key(1000)), None);
     }
 
     #[test]

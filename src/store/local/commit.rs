@@ -7,7 +7,8 @@
 //! 2. Large objects become loose files, durable under their names. Objects that nothing points to.
 //! 3. Take the lock; read on; if somebody was faster, plan again.
 //! 4. Append the group with one write. The transaction, or a torn tail that the next writer closes.
-//! 5. Update the mirror files; give the lock back. Stale mirrors, which the next writer mends.
+//! 5. Update the mirror files; give the lock back; or keep it, where this handle is busy and alone
+//!    (in `lease`): the next commit has no step 3 then. Stale mirrors, which the next writer mends.
 //! 6. Wait until it is durable (in `sync`). The transaction, perhaps unacknowledged.
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::group::NewGroup;
+use crate::store::local::lease::{self, Held};
 use crate::store::local::lock::Guard;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::mirror::{self, Mirrors};
@@ -74,19 +76,18 @@ impl Inner {
                 settled => planned = Some((snapshot, settled)),
             }
         }
-        let mut writer = self.writer()?;
-        let (lock, mirrors) = writer.parts();
+        let mut writer = self.busy_writer()?;
         let mut read_on = || self.read_on_meanwhile();
-        let guard = lock.acquire_and_meanwhile(self.options.lock_timeout, &mut read_on)?;
-        let alone_until = mirrors.kept_until();
-        let mut state = self.catch_up(&guard, mirrors)?;
+        let held = lease::opened(&mut writer);
+        let mut held = held.hold(&self.mirrors, self.options.lock_timeout, &mut read_on)?;
+        let mut state = match held.was_kept() {
+            true => self.state(),
+            false => self.see_others(&mut held)?,
+        };
         if state.purge.is_some() {
-            guard.release(state.manifest.generation)?;
+            self.hand_back(held, &state, Vec::new());
             return Ok(None);
         }
-        let outrun =
-            alone_until != Position::default() && alone_until != state.open_segment().end();
-        self.outrun.store(outrun, Ordering::Relaxed);
         let planned =
             planned.filter(|(snapshot, settled)| settled.is_ok() && snapshot.is_all_of(&state));
         let (snapshot, settled) = planned.unwrap_or_else(|| {
@@ -97,7 +98,7 @@ impl Inner {
         let Settled { transaction, depths, moves } = match settled {
             Ok(settled) => settled,
             Err(error) => {
-                guard.release(state.manifest.generation)?;
+                self.hand_back(held, &state, Vec::new());
                 return Err(error);
             }
         };
@@ -114,19 +115,26 @@ impl Inner {
             };
             let before = state.open_segment().end();
             state = self.append(state, &group)?;
-            if durability == Durability::Full && mirror::makes_files(&moves) {
+            let is_synced_next = durability == Durability::Full && !held.was_kept();
+            if is_synced_next && mirror::makes_files(&moves) {
                 state.open_segment().begin_sync(before);
             }
         }
         let end = state.open_segment().end();
-        let mirrored = mirrors.follow(&moves);
-        mirrors.keep_until(end);
-        if mirrored.is_ok() && mirrors.is_whole() {
-            // Where its record, or a mirror, could not be written, the lock looks as if its holder
-            // had died: the transaction stands, and the next writer mends the mirrors.
-            let _ = guard.release(state.manifest.generation);
-        }
+        self.hand_back(held, &state, moves);
         Ok(Some(end))
+    }
+
+    /// Learns what others have committed since this handle did, under the lock that it has taken.
+    fn see_others(self: &Arc<Inner>, held: &mut Held<'_>) -> Result<Arc<State>> {
+        let mut mirrors = self.mirrors();
+        let alone_until = mirrors.kept_until();
+        let state = self.catch_up(&held.guard, &mut mirrors)?;
+        let is_alone = alone_until == state.open_segment().end();
+        held.note_alone(is_alone && !held.guard.holder_died);
+        let outrun = !is_alone && alone_until != Position::default();
+        self.outrun.store(outrun, Ordering::Relaxed);
+        Ok(state)
     }
 
     /// Hashes what the journal holds, once per handle: who writes does not build on damage. What

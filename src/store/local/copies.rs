@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::store::local::cache::BlockCache;
 use crate::store::local::gc::bytes_below;
 use crate::store::local::pack::Pack;
-use crate::store::local::snapshot::held_by_any;
+use crate::store::local::pack::held_by_any;
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
 
@@ -105,10 +106,12 @@ impl Inner {
             _ => self.repack().map(drop)?,
         }
         let state = self.refresh()?;
+        // What is in memory says nothing about what is on disk.
+        let cache = BlockCache::new(0);
         for (id, _) in self.loose.list()? {
             for pack in &state.packs {
                 if let Some(row) = pack.find(&id)?
-                    && pack.read(row, &self.cache).is_ok()
+                    && pack.read(row, &cache).is_ok()
                 {
                     self.loose.remove(&id)?;
                     break;

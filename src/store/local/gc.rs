@@ -51,6 +51,9 @@ pub use report::{GcReport, KindCounts, Waiting};
 /// whoever wrote it may be about to point to it.
 const YOUNG_MS: i64 = 3_600_000;
 
+/// How hard zstd tries on what is packed once more at once: hardly.
+const PASSING_LEVEL: i32 = -4;
+
 /// What a collection does.
 #[derive(Clone, Copy)]
 pub struct GcOptions<'a> {
@@ -163,8 +166,8 @@ impl<'a> Collection<'a> {
 
     /// Says how the journal is packed, of which all is packed once more.
     fn passing(&self) -> PackOptions {
-        let threads = if self.options.one_thread { 0 } else { 1 };
-        PackOptions { level: 1, threads, ..PackOptions::default() }
+        let threads = if self.options.one_thread { 0 } else { 2 };
+        PackOptions { level: PASSING_LEVEL, threads, ..PackOptions::default() }
     }
 
     fn is_out_of_time(&mut self) -> bool {

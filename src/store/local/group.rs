@@ -113,10 +113,10 @@ impl NewGroup<'_> {
         NewGroup { objects: &[], depths: &[], moves: &[], operation: None, close: true }
     }
 
-    /// Gives the group's bytes, and its head as a reader would find it.
-    pub(crate) fn encode(&self, place: &Place<'_>) -> (Vec<u8>, Head) {
+    /// Gives the group's bytes, in memory that is empty, and its head as a reader would find it.
+    pub(crate) fn encode(&self, place: &Place<'_>, mut out: Vec<u8>) -> (Vec<u8>, Head) {
         let contents: usize = self.objects.iter().map(|object| object.content.len()).sum();
-        let mut out = Vec::with_capacity(512 + self.objects.len() * OBJECT_ROW_BYTES + contents);
+        out.reserve(512 + self.objects.len() * OBJECT_ROW_BYTES + contents);
         out.resize(PREFIX_BYTES, 0);
         let mut objects = Vec::with_capacity(self.objects.len());
         let depths = self.depths.iter().copied().chain(std::iter::repeat(None));
@@ -402,7 +402,7 @@ mod tests {
             close: false,
         };
         let previous = Id::from_bytes([1; 32]);
-        group.encode(&Place { salt: &SALT, previous, offset: 64, synced: 64 })
+        group.encode(&Place { salt: &SALT, previous, offset: 64, synced: 64 }, Vec::new())
     }
 
     fn whole(bytes: &[u8], offset: u64) -> Option<Head> {
@@ -444,6 +444,6 @@ mod tests {
     fn a_closing_group_has_the_length_that_is_kept_free_for_it() {
         let group = NewGroup::closing();
         let place = Place { salt: &SALT, previous: Id::from_bytes([1; 32]), offset: 64, synced: 0 };
-        assert_eq!(group.encode(&place).0.len() as u64, CLOSE_BYTES);
+        assert_eq!(group.encode(&place, Vec::new()).0.len() as u64, CLOSE_BYTES);
     }
 }

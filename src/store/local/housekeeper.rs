@@ -1,10 +1,12 @@
 //! The threads that do what nobody should wait for: one syncs late and prepares segments, one seals
-//! and merges, so that neither a sync nor the next segment waits for a long merge.
+//! and merges, so that neither a sync nor the next segment waits for a long merge; and one looks
+//! after the lock while a busy handle keeps it, so that whoever wants it waits for neither.
 //!
 //! Each begins with the first request, and ends, its work done, when the store is dropped. Without
 //! [`Options::background`](super::Options::background) there are none, and the work is left to the
 //! drop and to the next maintenance.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,12 +16,16 @@ use crate::store::local::{Inner, seal};
 /// How long a relaxed commit may stay unsynced.
 const SYNC_DELAY: Duration = Duration::from_millis(500);
 
+/// How often a lock that is kept is looked after.
+const TEND_PAUSE: Duration = Duration::from_millis(1);
+
 /// Asks for work and ends it.
 #[derive(Debug)]
 pub(crate) struct Housekeeper {
     shared: Arc<Shared>,
     syncing: Mutex<Option<JoinHandle<()>>>,
     maintaining: Mutex<Option<JoinHandle<()>>>,
+    tending: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
@@ -37,6 +43,8 @@ struct Wanted {
     /// The next segment is to be prepared.
     spare: bool,
     maintenance: bool,
+    /// The lock is kept, and has to be looked after.
+    tending: bool,
     stop: bool,
 }
 
@@ -47,6 +55,7 @@ impl Housekeeper {
             shared: Arc::new(shared),
             syncing: Mutex::default(),
             maintaining: Mutex::default(),
+            tending: Mutex::default(),
         }
     }
 
@@ -89,9 +98,22 @@ impl Housekeeper {
         }
     }
 
-    fn wake(&self, thread: &Mutex<Option<JoinHandle<()>>>, name: &str, work: fn(&Shared)) {
+    /// Asks for somebody to look after the lock that is kept. Where there is no thread for it, it
+    /// is given back.
+    pub(crate) fn tend_soon(&self) {
+        self.shared.inner.untended.store(false, Ordering::Relaxed);
+        if !std::mem::replace(&mut self.shared.wanted().tending, true)
+            && !self.wake(&self.tending, "sapwood-tending", Shared::tend)
+        {
+            self.shared.wanted().tending = false;
+            self.shared.inner.stop_keeping();
+        }
+    }
+
+    /// Wakes a thread, or makes it, and says whether there is one.
+    fn wake(&self, thread: &Mutex<Option<JoinHandle<()>>>, name: &str, work: fn(&Shared)) -> bool {
         if !self.shared.inner.options.background {
-            return;
+            return false;
         }
         let mut thread = thread.lock().unwrap_or_else(PoisonError::into_inner);
         // One that has panicked is replaced; the next request is its work too.
@@ -102,6 +124,7 @@ impl Housekeeper {
             *thread = named.spawn(move || work(&shared)).ok();
         }
         self.shared.changed.notify_all();
+        thread.is_some()
     }
 }
 
@@ -113,6 +136,9 @@ impl Drop for Housekeeper {
             let thread = thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
             thread.is_some_and(|thread| thread.join().is_err())
         };
+        join(&mut self.tending);
+        // Before what may take long.
+        self.shared.inner.stop_keeping();
         join(&mut self.maintaining);
         if join(&mut self.syncing) {
             // It panicked, perhaps before its sync was done.
@@ -166,6 +192,22 @@ impl Shared {
             let generation = Some(self.inner.state().manifest.generation);
             if tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
                 tried_generation = generation;
+            }
+        }
+    }
+
+    /// Looks after the lock as long as it is kept.
+    fn tend(&self) {
+        while let Some(wanted) = self.next(|wanted| wanted.tending) {
+            let (mut wanted, _) = self
+                .changed
+                .wait_timeout_while(wanted, TEND_PAUSE, |wanted| !wanted.stop)
+                .unwrap_or_else(PoisonError::into_inner);
+            // Before it is looked at: one that is kept from then on asks again.
+            wanted.tending = false;
+            drop(wanted);
+            if self.inner.tend() {
+                self.wanted().tending = true;
             }
         }
     }

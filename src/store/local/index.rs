@@ -275,8 +275,9 @@ impl Index {
     fn first_at_or_after(&self, id: &Id) -> Result<u32> {
         let byte = u64::from(id.as_bytes()[0]);
         let fanout_at = HEADER_BYTES + 4 * byte;
-        let mut low = if byte == 0 { 0 } else { self.u32(fanout_at - 4)? };
-        let mut high = self.u32(fanout_at)?;
+        let bounds = self.bytes(fanout_at - 4, 8)?;
+        let mut low = if byte == 0 { 0 } else { u32_at(bounds, 0) };
+        let mut high = u32_at(bounds, 4);
         if low > high || high > self.objects {
             return Err(self.paged.corrupt(fanout_at, "its fan-out does not ascend"));
         }

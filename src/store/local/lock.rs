@@ -3,7 +3,8 @@
 //! The file carries the holder's process id while it works, and zero after it gave the lock back in
 //! good order. Who takes the lock and finds an id there knows that the holder died in the middle,
 //! and mends what a dead holder can leave: stale mirror files. It also carries the manifest's
-//! generation, so that a writer learns of a new manifest without opening it.
+//! generation, so that a writer learns of a new manifest without opening it. Who keeps the lock
+//! between its commits (in `lease`) is its holder all the while.
 //!
 //! The kernel drops the lock of a dead process, so no lock is ever stale. Nothing here is synced:
 //! after a power cut the content may be anything, which costs a reload, and may leave mirror files
@@ -125,6 +126,16 @@ impl LockFile {
         Ok(Some(guard))
     }
 
+    /// Goes on with a lock that was [kept](Guard::keep).
+    pub(crate) fn resume(&self) -> Guard<'_> {
+        Guard { lock: self, held: true, holder_died: false, generation: 0 }
+    }
+
+    /// Says whether somebody waits for the lock, as far as the bell knows.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.bell.is_awaited()
+    }
+
     /// Says whether nobody holds the lock, as far as the record can be seen at no cost.
     fn seems_free(&self) -> bool {
         self.shared.is_none() || self.read().0 == 0
@@ -199,6 +210,21 @@ impl Guard<'_> {
         self.lock.write(0, generation)?;
         self.unlock();
         Ok(())
+    }
+
+    /// Holds the lock on, until it is [resumed](LockFile::resume).
+    pub(crate) fn keep(mut self) {
+        self.held = false;
+    }
+
+    /// Says whether who waits for the lock can be seen, so that it may be kept.
+    pub(crate) fn can_be_kept(&self) -> bool {
+        self.lock.shared.is_some() && !self.lock.bell.is_silent()
+    }
+
+    /// Says whether somebody waits for the lock, as far as the bell knows.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.lock.is_awaited()
     }
 
     fn unlock(&mut self) {

@@ -273,10 +273,11 @@ impl Loose {
         }
     }
 
-    /// Lists the ids with a prefix, in order.
-    pub(crate) fn with_prefix(&self, prefix: &Prefix) -> Result<Vec<Id>> {
+    /// Lists the ids with a prefix, in order; `None` if no file with its first digits ever was.
+    pub(crate) fn with_prefix(&self, prefix: &Prefix) -> Result<Option<Vec<Id>>> {
         let listed = self.list_fan(&prefix.low().short(2))?;
-        Ok(listed.into_iter().map(|(id, _)| id).filter(|id| prefix.matches(id)).collect())
+        let ids = |listed: Vec<(Id, u64)>| listed.into_iter().map(|(id, _)| id);
+        Ok(listed.map(|listed| ids(listed).filter(|id| prefix.matches(id)).collect()))
     }
 
     /// Lists every loose object and the length of its file, in order.
@@ -285,20 +286,23 @@ impl Loose {
         let mut all = Vec::new();
         for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
             if entry.is_dir && entry.name.len() == 2 {
-                all.extend(self.list_fan(&entry.name)?);
+                all.extend(self.list_fan(&entry.name)?.into_iter().flatten());
             }
         }
         Ok(all)
     }
 
-    fn list_fan(&self, fan: &str) -> Result<Vec<(Id, u64)>> {
+    /// Lists the files of a directory; `None` if there is none. A directory stays when the last
+    /// file in it goes.
+    fn list_fan(&self, fan: &str) -> Result<Option<Vec<(Id, u64)>>> {
         let dir = self.layout.loose_dir(fan);
         let entries = match self.disk.list(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             listed => listed.map_err(Error::io("list", &dir))?,
         };
         let parse = |name: &str| Id::from_str(&format!("{fan}{name}")).ok();
-        Ok(entries.iter().filter_map(|entry| Some((parse(&entry.name)?, entry.bytes))).collect())
+        let files = entries.iter().filter_map(|entry| Some((parse(&entry.name)?, entry.bytes)));
+        Ok(Some(files.collect()))
     }
 }
 

@@ -157,7 +157,14 @@ impl Manifest {
 
     /// Puts this manifest in the place of the one before: from now on, this is what exists.
     pub(crate) fn publish(&self, disk: &dyn Disk, path: &Path) -> Result<()> {
-        disk::replace_file(disk, path, self.to_text().as_bytes()).map_err(Error::io("write", path))
+        self.publish_after(disk, path, &[])
+    }
+
+    /// Writes it after the names in some directories are durable, which it sees to.
+    pub(crate) fn publish_after(&self, disk: &dyn Disk, path: &Path, dirs: &[&Path]) -> Result<()> {
+        let text = self.to_text();
+        let written = disk::replace_file_after(disk, path, text.as_bytes(), dirs);
+        written.map_err(Error::io("write", path))
     }
 
     /// Gives it as it stands in its file.

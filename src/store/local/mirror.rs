@@ -1,6 +1,7 @@
 //! Mirror files: every ref as a file that a person can `cat`.
 //!
-//! They are written under the writer lock, after the journal, and never read for truth. A file is
+//! They are written under the writer lock, after the journal, and never read for truth; where the
+//! lock is kept for several commits, a little later, each with its last value. A file is
 //! made and overwritten in place: replacing one by renaming makes some file systems flush it, at
 //! the price of a sync. So who looks at that moment may find a new file empty, or behind the line
 //! that counts the rest of a longer one; who died there left it to the next writer.

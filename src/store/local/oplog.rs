@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::store::local::group::{Input, read_move, read_operation, write_move, write_operation};
-use crate::store::local::paged::{Paged, PagedWriter, Remains, u64_at};
+use crate::store::local::paged::{Paged, PagedWriter, Ready, Remains, u64_at};
 use crate::store::{Operation, OperationRecord, RefMove};
 
 const MAGIC: &[u8; 8] = b"SAPWOPER";
@@ -33,6 +33,19 @@ impl OperationLog {
         path: &Path,
         operations: &[(Operation, Vec<RefMove>)],
     ) -> Result<u64> {
+        let mut ready = Ready::default();
+        let bytes = OperationLog::prepare(disk, path, operations, &mut ready)?;
+        ready.publish(&**disk)?;
+        Ok(bytes)
+    }
+
+    /// Writes a log that gets its name with other files, and gives its length.
+    pub(crate) fn prepare(
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        operations: &[(Operation, Vec<RefMove>)],
+        ready: &mut Ready,
+    ) -> Result<u64> {
         let mut records = Vec::new();
         let mut begins = Vec::with_capacity(operations.len());
         let first = WORD_BYTES * (operations.len() as u64 + 1);
@@ -49,7 +62,7 @@ impl OperationLog {
             writer.write(&begin.to_le_bytes())?;
         }
         writer.write(&records)?;
-        writer.finish_durably(MAGIC, VERSION, path)
+        writer.finish_into(MAGIC, VERSION, path, ready)
     }
 
     /// Opens a log whose first operation has the number `first`.

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::cache::{BlockCache, BlockKey, Cursor};
+use super::cache::{BlockCache, CacheKey, Cursor};
 use super::graph::Graph;
 use super::index::{BlockPlace, Index, Position};
 use super::paged::{Magic, map_whole, u32_at, unsupported};
@@ -206,18 +206,25 @@ impl Pack {
 
 /// Reading objects.
 impl Pack {
-    /// Reads an object and checks it against its id.
+    /// Reads an object and checks it against its id, unless it was when it was kept.
     pub(crate) fn read(&self, row: u32, cache: &BlockCache) -> Result<Stored> {
+        let key = CacheKey { pack: self.info.id, number: row };
+        if let Some(object) = cache.object(&key)
+            && let Some(span) = Span::at(&object, 0)
+        {
+            return Ok(Stored { kind: span.kind, content: Content::part(object, span.content) });
+        }
         let position = self.index.position(row)?;
         let block = self.block_to(&position, cache)?;
         let span = self.span(&block, row, &position)?;
+        cache.put_object(key, &block[span.start..span.content.end]);
         Ok(Stored { kind: span.kind, content: Content::part(block, span.content) })
     }
 
     /// Reads an object, from the block that the cursor used last if it is there.
     pub(crate) fn read_with(&self, row: u32, cursor: &mut Cursor<'_>) -> Result<Stored> {
         let position = self.index.position(row)?;
-        let key = BlockKey { pack: self.info.id, block: position.block };
+        let key = CacheKey { pack: self.info.id, number: position.block };
         let block = cursor.block(key, || self.load(position.block))?;
         Ok(self.span(block, row, &position)?.stored(block))
     }
@@ -325,6 +332,16 @@ fn check_header(pack: &[u8], path: &Path) -> Result<()> {
         return Err(unsupported(path, version, flags));
     }
     Ok(())
+}
+
+/// Says whether any of these packs has an object.
+pub(crate) fn held_by_any(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
+    for pack in packs {
+        if pack.find(id)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

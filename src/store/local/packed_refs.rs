@@ -5,13 +5,13 @@
 
 use std::cmp::Ordering;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::bytes;
-use crate::store::local::paged::{Paged, PagedWriter, Remains};
+use crate::store::local::paged::{Paged, PagedWriter, Ready, Remains};
 use crate::store::{RefName, RefValue};
 
 const MAGIC: &[u8; 8] = b"SAPWREFS";
@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 const LINE_BYTES_MAX: u64 = 4096;
 
 /// How the names of the refs of sessions begin, and how those of their metadata end.
-const SESSIONS: &str = "sessions/";
+const SESSIONS: &[u8] = b"sessions/";
 const META_ENDS: &[u8] = b"/meta\t";
 /// Few sessions have refs of fewer bytes.
 const SESSION_BYTES: usize = 256;
@@ -29,6 +29,9 @@ const SESSION_BYTES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct PackedRefs {
     file: Paged,
+    /// The ref that was asked for last, which was found: who appends asks for the same one, that
+    /// never moves, each time.
+    last_found: Mutex<Option<(RefName, RefValue)>>,
 }
 
 impl PackedRefs {
@@ -38,22 +41,36 @@ impl PackedRefs {
         path: &Path,
         refs: impl IntoIterator<Item = (&'a RefName, &'a RefValue)>,
     ) -> Result<u64> {
+        let mut ready = Ready::default();
+        let bytes = PackedRefs::prepare(disk, path, refs, &mut ready)?;
+        ready.publish(&**disk)?;
+        Ok(bytes)
+    }
+
+    /// Writes a snapshot that gets its name with other files, and gives its length.
+    pub(crate) fn prepare<'a>(
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        refs: impl IntoIterator<Item = (&'a RefName, &'a RefValue)>,
+        ready: &mut Ready,
+    ) -> Result<u64> {
         let mut writer = PagedWriter::create(Arc::clone(disk), path)?;
         for (name, value) in refs {
             writer.write(format!("{name}\t{value}\n").as_bytes())?;
         }
-        writer.finish_durably(MAGIC, VERSION, path)
+        writer.finish_into(MAGIC, VERSION, path, ready)
     }
 
     /// Opens a snapshot of the length that the manifest gives.
     pub(crate) fn open(disk: &dyn Disk, path: &Path, bytes: u64) -> Result<PackedRefs> {
-        Ok(PackedRefs { file: Paged::open(disk, path, Some(bytes), MAGIC, VERSION)? })
+        let file = Paged::open(disk, path, Some(bytes), MAGIC, VERSION)?;
+        Ok(PackedRefs { file, last_found: Mutex::default() })
     }
 
     /// Takes a payload that was made in memory.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_memory(path: &Path, payload: Vec<u8>) -> PackedRefs {
-        PackedRefs { file: Paged::from_memory(path, payload) }
+        PackedRefs { file: Paged::from_memory(path, payload), last_found: Mutex::default() }
     }
 
     /// Checks every byte.
@@ -63,12 +80,19 @@ impl PackedRefs {
 
     /// Finds one ref.
     pub(crate) fn get(&self, name: &RefName) -> Result<Option<RefValue>> {
-        let at = self.lower_bound(name.as_str())?;
-        match self.line(at)? {
-            Some((found, _)) if found != name.as_str() => Ok(None),
-            Some((_, value)) => self.value(at, value).map(Some),
-            None => Ok(None),
+        let last_found = || self.last_found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((last, value)) = &*last_found()
+            && last == name
+        {
+            return Ok(Some(value.clone()));
         }
+        let at = self.lower_bound(name.as_str())?;
+        let value = match self.line(at)? {
+            Some((found, value)) if found == name.as_str() => self.value(at, value)?,
+            _ => return Ok(None),
+        };
+        *last_found() = Some((name.clone(), value.clone()));
+        Ok(Some(value))
     }
 
     /// Visits the refs whose name begins with `prefix`, in order.
@@ -90,19 +114,21 @@ impl PackedRefs {
 
     /// Lists the sessions that have metadata, without reading the other refs.
     pub(crate) fn sessions(&self) -> Result<Vec<String>> {
-        let begin = self.lower_bound(SESSIONS)?;
-        let mut lines = self.file.bytes(begin, (self.file.len() - begin) as usize)?;
+        // Nearly all refs are of sessions: to look where those begin would take longer.
+        let mut lines = self.file.bytes(0, self.file.len() as usize)?;
         // Room that is not used is never touched.
         let mut sessions = Vec::with_capacity(lines.len() / SESSION_BYTES);
         let meta_ends = bytes::Text::new(META_ENDS);
         while let Some(end) = meta_ends.find(lines) {
-            let start = bytes::find_last(b'\n', &lines[..end]);
-            let name = std::str::from_utf8(&lines[start.map_or(0, |newline| newline + 1)..end]);
-            let name = name.map_err(|_| self.damaged(self.file.len() - lines.len() as u64))?;
-            match name.strip_prefix(SESSIONS) {
-                // A branch or label may end in `/meta`, too.
-                Some(session) if !session.contains('/') => sessions.push(session.to_owned()),
-                _ => {}
+            let newline = bytes::find_last(b'\n', &lines[..end]);
+            let name = &lines[newline.map_or(0, |newline| newline + 1)..end];
+            // A branch or label may end in `/meta`, too.
+            if let Some(session) = name.strip_prefix(SESSIONS)
+                && !session.contains(&b'/')
+            {
+                let session = std::str::from_utf8(session);
+                let at = self.file.len() - lines.len() as u64;
+                sessions.push(session.map_err(|_| self.damaged(at))?.to_owned());
             }
             lines = &lines[end + META_ENDS.len()..];
         }

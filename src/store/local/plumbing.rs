@@ -242,7 +242,8 @@ impl Inner {
         let new = new.expect("it was not told to stop");
         let old: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
         if !new.is_empty() {
-            self.edit_manifest(|manifest| manifest.replace_packs(&old, &new))?;
+            let dirs = [&*self.layout.pack_dir()];
+            self.edit_manifest_after(&dirs, |manifest| manifest.replace_packs(&old, &new))?;
         }
         for id in &small {
             self.loose.remove(id)?;

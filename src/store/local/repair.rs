@@ -99,6 +99,8 @@ pub fn repair(
     let maintenance = LockFile::open(&*disk, layout.maintenance_lock()).map_err(refused)?;
     let maintenance = maintenance.acquire(options.lock_timeout)?;
     let lock = LockFile::open(&*disk, layout.lock()).map_err(refused)?;
+    // Who keeps the lock gives it back when it hears that somebody waits.
+    let lock = lock.with_bell(disk.bells(&layout.bells()).0);
     let guard = lock.acquire(options.lock_timeout)?;
 
     let mut generation = guard.generation;

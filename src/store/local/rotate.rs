@@ -25,6 +25,9 @@ const OBJECTS_MAX: u64 = 4096;
 const BULK_GROUP_BYTES: u64 = 256 << 10;
 const BULK_LENGTHS: u64 = 4;
 const BULK_GROUPS: u64 = 8;
+/// A segment has room for so many objects of the length that they have: who writes long ones would
+/// wait for a rotation after every few of them.
+const OBJECTS_MIN: u64 = 32;
 /// The open segment of a store that was tidied is this short: it waits for who writes next, and its
 /// zeros are part of the store's size.
 const RESTING_BYTES: u64 = 8 << 10;
@@ -99,7 +102,7 @@ impl Inner {
             Some(old.closed_here());
         manifest.segments.push(SegmentRecord { sequence, closed: None });
         let loading = self.loading();
-        self.publish(&manifest)?;
+        self.publish_after(&manifest, &[&self.layout.journal_dir()])?;
 
         let mut segments = state.segments.clone();
         segments.push(Arc::new(next));
@@ -122,8 +125,13 @@ impl Inner {
     /// Publishes a manifest. Where that fails after it got its name, nobody knows which one a crash
     /// would leave.
     pub(crate) fn publish(&self, manifest: &Manifest) -> Result<()> {
+        self.publish_after(manifest, &[])
+    }
+
+    /// Publishes a manifest after the names in some directories are durable, which it sees to.
+    pub(crate) fn publish_after(&self, manifest: &Manifest, dirs: &[&Path]) -> Result<()> {
         let path = self.layout.current();
-        manifest.publish(&*self.disk, &path).inspect_err(|_| {
+        manifest.publish_after(&*self.disk, &path, dirs).inspect_err(|_| {
             let older = |found: Manifest| found.generation < manifest.generation;
             if !Manifest::read(&*self.disk, &path).is_ok_and(older) {
                 self.dead.store(true, Ordering::Release);
@@ -131,7 +139,7 @@ impl Inner {
         })
     }
 
-    /// Makes the file of a segment: the spare one where it is long enough.
+    /// Makes the file of a segment: the spare one where it is long enough. Its name is not durable.
     fn begin_segment(&self, sequence: u64, bytes: u64) -> Result<Segment> {
         let disk = &*self.disk;
         let (path, spare) = (self.layout.segment(sequence), self.layout.spare());
@@ -144,10 +152,7 @@ impl Inner {
             };
             allocate(disk, &path, bytes, zeros)?;
         }
-        let segment = Segment::begin(disk, &path, sequence)?;
-        let dir = self.layout.journal_dir();
-        disk.sync_dir(&dir).map_err(Error::io("sync", dir))?;
-        Ok(segment)
+        Segment::begin(disk, &path, sequence)
     }
 
     /// Gives the length of the segment after this one.
@@ -157,13 +162,15 @@ impl Inner {
             false => (1, 0),
         };
         let longest = self.options.segment_bytes_max.saturating_mul(lengths);
-        let usual = old.bytes().saturating_mul(2).max(ahead);
+        // Rounded, so that one long object more or less makes no other length.
+        let by_object = (old.bytes_each() * OBJECTS_MIN).next_power_of_two();
+        let usual = old.bytes().saturating_mul(2).max(ahead).max(by_object);
         let usual = usual.clamp(self.options.segment_bytes_min, longest);
         usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
     }
 
     /// Zero-fills the next segment ahead of its use, if the open one is half full; a long one, if
-    /// a quarter is.
+    /// a quarter is. One that is too short by now makes room for it.
     ///
     /// One process does it for all. If it dies at it, the next rotation finds no spare segment and
     /// does without. A sweep that takes the file for a dead process's costs another try.
@@ -186,7 +193,7 @@ impl Inner {
             return Ok(());
         }
         let bytes = self.segment_bytes(segment, 0);
-        allocate(&*self.disk, &self.layout.spare(), bytes, Zeros::Written)
+        allocate(&*self.disk, &self.layout.spare(), bytes, Zeros::Durable)
     }
 
     pub(crate) fn spare_due(&self, state: &State) -> bool {
@@ -199,7 +206,8 @@ impl Inner {
         {
             return false;
         }
-        let missing = self.disk.len(&self.layout.spare()).is_err();
+        let wanted = self.segment_bytes(segment, 0);
+        let missing = !self.disk.len(&self.layout.spare()).is_ok_and(|found| found >= wanted);
         if !missing {
             self.spare_seen.store(segment.sequence, Ordering::Relaxed);
         }
@@ -214,6 +222,36 @@ mod tests {
     use crate::object::NewObject;
     use crate::store::local::{LocalStore, Options};
     use crate::store::{Durability, Snapshot, Store as _, Transaction};
+
+    #[test]
+    fn long_objects_get_long_segments() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+        let put = |byte: u8, bytes: usize| {
+            let object = NewObject::blob(vec![byte; bytes]).unwrap();
+            let mut plan = |_: &dyn Snapshot| {
+                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+            };
+            store.commit(Durability::Relaxed, &mut plan).unwrap();
+        };
+        let next_bytes = || {
+            let state = store.inner.state();
+            store.inner.segment_bytes(state.open_segment(), 0)
+        };
+        assert_eq!(next_bytes(), 512 << 10, "an empty one is followed by one twice as long");
+        put(1, 700);
+        assert_eq!(next_bytes(), 512 << 10);
+        (2..6).for_each(|byte| put(byte, 50_000));
+        assert_eq!(next_bytes(), 2 << 20);
+        (6..46).for_each(|byte| put(byte, 700));
+        assert_eq!(next_bytes(), 512 << 10, "most are short");
+
+        let spare = store.inner.layout.spare();
+        std::fs::write(&spare, [0; 4096]).unwrap();
+        store.inner.prepare_spare().unwrap();
+        assert_eq!(spare.metadata().unwrap().len(), next_bytes(), "a short one is replaced");
+    }
 
     #[test]
     fn one_process_prepares_the_next_segment_for_all() {

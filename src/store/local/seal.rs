@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,10 +18,11 @@ use crate::store::local::layout::{Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
-use crate::store::local::pack::{Pack, PackFile, PackInfo, PackOptions, PackWriter};
+use crate::store::local::pack::{Pack, PackFile, PackInfo, PackOptions, PackWriter, held_by_any};
 use crate::store::local::packed_refs::PackedRefs;
+use crate::store::local::paged::Ready;
 use crate::store::local::segment::Segment;
-use crate::store::local::snapshot::{LocalSnapshot, held_by_any};
+use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{Operation, RefMove};
 
@@ -87,20 +88,23 @@ impl Inner {
         if sealed.is_empty() {
             return Ok(());
         }
-        let pack = match self.pack_segments(&state, sealed, options) {
+        let mut ready = Ready::default();
+        let pack = match self.pack_segments(&state, sealed, options, &mut ready) {
             // In a thread of its own nobody knows whose object it was.
             Err(Error::InvalidObject { .. }) if options.threads > 0 => {
-                self.pack_segments(&state, sealed, PackOptions::default())?
+                self.pack_segments(&state, sealed, PackOptions::default(), &mut ready)?
             }
             packed => packed?,
         };
         let number = state.manifest.generation + 1;
         let refs = state.references(count, u64::MAX, "")?;
         let path = self.layout.packed_refs(number);
-        let bytes = PackedRefs::write(&self.disk, &path, &refs)?;
-        let log = self.log_operations(&state, sealed, number)?;
+        let bytes = PackedRefs::prepare(&self.disk, &path, &refs, &mut ready)?;
+        let log = self.log_operations(&state, sealed, number, &mut ready)?;
+        let dirs = ready.name(&*self.disk)?;
         let sequences: HashSet<u64> = sealed.iter().map(|segment| segment.sequence).collect();
-        self.edit_manifest(|manifest| {
+        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
+        self.edit_manifest_after(&dirs, |manifest| {
             manifest.segments.retain(|record| !sequences.contains(&record.sequence));
             manifest.packs.extend(pack);
             manifest.refs = Some(FileRecord { number, bytes });
@@ -118,6 +122,7 @@ impl Inner {
         state: &Arc<State>,
         sealed: &[Arc<Segment>],
         options: PackOptions,
+        ready: &mut Ready,
     ) -> Result<Option<PackInfo>> {
         let mut writer = self.new_pack(options)?;
         let mut empty = true;
@@ -135,7 +140,8 @@ impl Inner {
         if empty {
             return Ok(None);
         }
-        self.finish_pack(writer, state).map(Some)
+        let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
+        writer.finish_into(&mut |id| snapshot.depth_of(id), ready).map(Some)
     }
 
     /// Begins a pack; one that gets blocks of a form may have that form itself.
@@ -154,12 +160,26 @@ impl Inner {
         writer.finish(&mut |id| snapshot.depth_of(id))
     }
 
+    /// Finishes a pack whose names are made durable with the manifest that names it.
+    pub(crate) fn finish_pack_unnamed(
+        self: &Arc<Inner>,
+        writer: PackWriter,
+        state: &Arc<State>,
+    ) -> Result<PackInfo> {
+        let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
+        let mut ready = Ready::default();
+        let info = writer.finish_into(&mut |id| snapshot.depth_of(id), &mut ready)?;
+        ready.name(&*self.disk)?;
+        Ok(info)
+    }
+
     /// Writes the operations of closed segments to a file; all operations, if there are many files.
     fn log_operations(
         &self,
         state: &State,
         sealed: &[Arc<Segment>],
         number: u64,
+        ready: &mut Ready,
     ) -> Result<Option<(LogRecord, bool)>> {
         let merge = state.logs.len() >= MERGE_LOGS;
         let mut operations: Vec<(Operation, Vec<RefMove>)> = Vec::new();
@@ -182,7 +202,7 @@ impl Inner {
             return Ok(None);
         }
         let path = self.layout.log(number);
-        let bytes = OperationLog::write(&self.disk, &path, &operations)?;
+        let bytes = OperationLog::prepare(&self.disk, &path, &operations, ready)?;
         let file = FileRecord { number, bytes };
         Ok(Some((LogRecord { file, operations: operations.len() as u64 }, merge)))
     }
@@ -234,6 +254,16 @@ impl Inner {
 
     /// Swaps the manifest for an edited one, under the writer lock.
     pub(crate) fn edit_manifest(self: &Arc<Inner>, edit: impl FnOnce(&mut Manifest)) -> Result<()> {
+        self.edit_manifest_after(&[], edit)
+    }
+
+    /// Does as [`Inner::edit_manifest`], after the names in some directories are durable, which it
+    /// sees to.
+    pub(crate) fn edit_manifest_after(
+        self: &Arc<Inner>,
+        dirs: &[&Path],
+        edit: impl FnOnce(&mut Manifest),
+    ) -> Result<()> {
         self.check_writable()?;
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
@@ -243,7 +273,7 @@ impl Inner {
         edit(&mut manifest);
         manifest.generation += 1;
         let loading = self.loading();
-        self.publish(&manifest)?;
+        self.publish_after(&manifest, dirs)?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));

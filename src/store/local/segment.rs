@@ -94,8 +94,10 @@ pub(crate) struct Location {
 /// How the zeros of a new segment come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zeros {
-    /// They are written.
+    /// They are written, and durable when the segment begins.
     Written,
+    /// They are written, and durable at once: it may wait for a while.
+    Durable,
     /// The file system is told how many there are.
     Said,
 }
@@ -115,7 +117,7 @@ pub(crate) enum Tail {
 pub(crate) type Show<'a> = &'a mut dyn FnMut(&Id, &Location, &[u8]) -> Result<()>;
 
 impl Segment {
-    /// Makes a file of zeros, durably, as a segment to be.
+    /// Makes a file of zeros, as a segment to be.
     pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64, zeros: Zeros) -> Result<()> {
         let file = disk.open(path, OpenMode::CreateNew).map_err(Error::io("create", path))?;
         let mut offset = 0;
@@ -129,7 +131,10 @@ impl Segment {
                 .map_err(Error::io("allocate", path))?;
             offset += count;
         }
-        file.sync_data().map_err(Error::io("sync", path))
+        match zeros {
+            Zeros::Durable => file.sync_data().map_err(Error::io("sync", path)),
+            Zeros::Written | Zeros::Said => Ok(()),
+        }
     }
 
     /// Makes an allocated file the segment with this number. Its name is durable after the caller
@@ -250,6 +255,12 @@ impl Segment {
         self.bytes
     }
 
+    /// Gives how many bytes of it there are for each object in it.
+    pub(crate) fn bytes_each(&self) -> u64 {
+        let table = self.table();
+        table.end.saturating_sub(HEADER_BYTES) / (table.objects.len() as u64).max(1)
+    }
+
     /// Says whether this handle has written again what it did not see synced.
     pub(crate) fn is_vouched(&self) -> bool {
         self.vouched.load(Ordering::Acquire)
@@ -309,9 +320,11 @@ impl Segment {
             offset: table.end,
             synced: durable.min(table.end),
         };
-        let (bytes, head) = group.encode(&place);
+        let mut recent = self.recent();
+        let (bytes, head) = group.encode(&place, recent.take_spare());
         self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
-        self.recent().add(place.offset, &bytes);
+        recent.add(place.offset, &bytes);
+        recent.put_spare(bytes);
         table.add(head);
         Ok(())
     }

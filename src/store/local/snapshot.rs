@@ -6,24 +6,26 @@
 mod ahead;
 mod near;
 mod refs;
+mod sift;
 mod topology;
 mod walk;
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::id::{Id, IdSet, Kind, Prefix};
+use crate::id::{Id, IdMap, IdSet, Kind, Prefix};
 use crate::object::NewObject;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
-use crate::store::local::pack::Pack;
+use crate::store::local::pack::{Pack, held_by_any};
 use crate::store::local::refused::refuse;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{
-    OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Visit,
+    Finds, OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Verdicts,
+    Visit,
 };
 
 /// What was committed up to some moment.
@@ -39,6 +41,8 @@ pub(crate) struct LocalSnapshot {
     follows: bool,
     /// The refs that a plan asked for: it asks for most of them more than once.
     refs_seen: Mutex<Vec<(RefName, Option<RefValue>)>>,
+    /// What is at hand since the packs were sifted.
+    kept: OnceLock<IdMap<Stored>>,
 }
 
 /// Where an object was found.
@@ -53,8 +57,8 @@ enum Place<'a> {
 impl LocalSnapshot {
     pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> LocalSnapshot {
         let end = state.open_segment().end().offset;
-        let (loose_seen, refs_seen) = Default::default();
-        LocalSnapshot { inner, state, end, loose_seen, follows: true, refs_seen }
+        let (loose_seen, refs_seen, kept) = Default::default();
+        LocalSnapshot { inner, state, end, loose_seen, follows: true, refs_seen, kept }
     }
 
     /// Makes a snapshot for planning a commit, which sees no more than this state: a plan made on
@@ -203,17 +207,25 @@ impl LocalSnapshot {
 
 impl Snapshot for LocalSnapshot {
     fn get(&self, id: &Id) -> Result<Option<Stored>> {
-        if let Some(stored) = self.get_here(id)? {
+        let kept = self.kept(id).map(|kept| Ok(Some(kept)));
+        if let Some(stored) = kept.unwrap_or_else(|| self.get_here(id))? {
             return Ok(Some(stored));
         }
         self.newer()?.map_or(Ok(None), |newer| newer.get(id))
     }
 
     fn read_among(&self, id: &Id) -> Result<Option<Stored>> {
+        if let Some(kept) = self.kept(id) {
+            return Ok(Some(kept));
+        }
         match self.find(id)? {
             Some(Place::Pack(pack, row)) => self.read_in(pack, row).map(Some),
             _ => self.get(id),
         }
+    }
+
+    fn sift(&self, finds: Finds<'_>) -> Option<Verdicts<'_>> {
+        self.sift_packs(finds)
     }
 
     fn admit(&self, id: &Id, kind: Kind) -> Result<()> {
@@ -245,10 +257,8 @@ impl Snapshot for LocalSnapshot {
                     *kind = newer.kind(id)?;
                 }
             }
-            self.loose_seen
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(newer.loose_seen());
+            let mut seen = self.loose_seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.extend(newer.loose_seen());
         }
         Ok(kinds)
     }
@@ -259,7 +269,8 @@ impl Snapshot for LocalSnapshot {
     /// What links an object of the open segment, or one that is new itself, is not looked for
     /// elsewhere: nothing is committed before what it links.
     fn known(&self, objects: &[NewObject]) -> Result<Vec<bool>> {
-        let mut new = IdSet::with_capacity_and_hasher(objects.len(), Default::default());
+        let others = objects.len().saturating_sub(1);
+        let mut new = IdSet::with_capacity_and_hasher(others, Default::default());
         let mut known = Vec::with_capacity(objects.len());
         for object in objects {
             let is_known = self.in_open_segment(&object.id)
@@ -268,7 +279,7 @@ impl Snapshot for LocalSnapshot {
                     .iter()
                     .any(|link| new.contains(link) || self.in_open_segment(link))
                     && self.find_contained(&object.id)?.is_some());
-            if !is_known {
+            if !is_known && others > 0 {
                 new.insert(object.id);
             }
             known.push(is_known);
@@ -290,7 +301,10 @@ impl Snapshot for LocalSnapshot {
 
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {
         let mut found = Vec::new();
-        for id in self.inner.loose.with_prefix(prefix)? {
+        let loose = self.inner.loose.with_prefix(prefix)?;
+        // Only what was loose can be in a pack by now that this snapshot does not know.
+        let may_have_moved = loose.is_some();
+        for id in loose.into_iter().flatten() {
             if !self.state.is_purged(&id)? {
                 found.push(id);
             }
@@ -306,7 +320,7 @@ impl Snapshot for LocalSnapshot {
         for pack in self.state.all_packs() {
             pack.prefix(prefix, limit, &mut found)?;
         }
-        if let Some(newer) = self.newer()? {
+        if may_have_moved && let Some(newer) = self.newer()? {
             for pack in newer.state.all_packs() {
                 pack.prefix(prefix, limit, &mut found)?;
             }
@@ -428,14 +442,4 @@ impl Snapshot for LocalSnapshot {
     fn read_path(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         self.walk_objects(from, visit)
     }
-}
-
-/// Says whether any of these packs has an object.
-pub(crate) fn held_by_any(packs: &[Arc<Pack>], id: &Id) -> Result<bool> {
-    for pack in packs {
-        if pack.find(id)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

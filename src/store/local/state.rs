@@ -180,9 +180,14 @@ impl State {
                 }
             }
         }
-        ids.retain(|id| !changed.contains_key(id));
-        ids.extend(changed.into_iter().filter(|(_, is_there)| *is_there).map(|(id, _)| id));
-        ids.sort_unstable();
+        if !changed.is_empty() {
+            ids.retain(|id| !changed.contains_key(id));
+            ids.extend(changed.into_iter().filter(|(_, is_there)| *is_there).map(|(id, _)| id));
+        }
+        // Refs sort as sessions do, except where an id begins another: `a`, `a-b`.
+        if !ids.is_sorted() {
+            ids.sort_unstable();
+        }
         Ok(ids)
     }
 

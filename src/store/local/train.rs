@@ -10,6 +10,7 @@
 use std::collections::BinaryHeap;
 
 use crate::store::local::gear;
+use crate::store::local::halves;
 
 /// What is taken at once.
 const PIECE_BYTES: usize = 1024;
@@ -19,31 +20,45 @@ const PROBES_MAX: usize = 8;
 /// Chooses from the parts of a sample the text that most of them share, the best of it last. A part
 /// is made of some texts.
 ///
-/// One stretch in so many is looked at.
-pub(crate) fn shared_text(parts: &[Vec<&[u8]>], bytes_max: usize, one_in: u8) -> Vec<u8> {
-    let texts = || parts.iter().flatten();
-    let stretches = texts().map(|text| text.len()).sum::<usize>() / usize::from(one_in);
-    let mut counts = Counts::new(stretches);
+/// One stretch in so many is looked at, in so many threads.
+pub(crate) fn shared_text(
+    parts: &[Vec<&[u8]>],
+    bytes_max: usize,
+    one_in: u8,
+    threads: usize,
+) -> Vec<u8> {
+    let found = halves::map(parts, threads, |texts| stretches(texts, one_in));
+    let mut counts = Counts::new(found.iter().flatten().map(Vec::len).sum());
     let mut pieces: Vec<Piece<'_>> = Vec::new();
     let mut marks: Vec<u32> = Vec::new();
-    for (part, texts) in (0..).zip(parts) {
-        for text in texts {
+    for (part, (texts, found)) in (0..).zip(parts.iter().zip(found)) {
+        for (text, found) in texts.iter().zip(found) {
             let first = pieces.len();
             let chunks = text.chunks(PIECE_BYTES);
             pieces.extend(chunks.map(|text| Piece { part, text, first_mark: 0 }));
             let mut next = first;
-            gear::for_each_stretch(text, one_in, |end, hash| {
-                while next <= first + (end - 1) / PIECE_BYTES {
+            for (end, hash) in found {
+                while next <= first + (end as usize - 1) / PIECE_BYTES {
                     pieces[next].first_mark = marks.len();
                     next += 1;
                 }
                 marks.extend(counts.count(hash, part));
-            });
+            }
             pieces[next..].iter_mut().for_each(|piece| piece.first_mark = marks.len());
         }
     }
     let taken = choose(&pieces, &marks, &mut counts, bytes_max);
     taken.into_iter().flat_map(|piece| pieces[piece].text).copied().collect()
+}
+
+/// Lists the stretches of each text of a part: where it ends, and its hash.
+fn stretches(texts: &[&[u8]], one_in: u8) -> Vec<Vec<(u32, u64)>> {
+    let of_text = |text: &&[u8]| {
+        let mut found = Vec::with_capacity(text.len() / usize::from(one_in));
+        gear::for_each_stretch(text, one_in, |end, hash| found.push((end as u32, hash)));
+        found
+    };
+    texts.iter().map(of_text).collect()
 }
 
 /// A piece of the sample.
@@ -154,7 +169,7 @@ mod tests {
 
     fn shared(parts: &[Vec<u8>], bytes_max: usize) -> Vec<u8> {
         let parts: Vec<Vec<&[u8]>> = parts.iter().map(|part| vec![part.as_slice()]).collect();
-        shared_text(&parts, bytes_max, 16)
+        shared_text(&parts, bytes_max, 16, 2)
     }
 
     #[test]

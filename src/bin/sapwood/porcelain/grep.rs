@@ -68,9 +68,7 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         true => regex::escape(&args.pattern),
         false => args.pattern.clone(),
     };
-    // A pattern without signs that mean something is a text, too.
-    let is_text = args.fixed_strings || pattern == regex::escape(&pattern);
-    let literal = (is_text && !args.ignore_case).then(|| args.pattern.clone());
+    let literals = ops::required_texts(&pattern, args.ignore_case);
     let pattern = RegexBuilder::new(&pattern).case_insensitive(args.ignore_case).build();
     let pattern = pattern.map_err(|error| Failure::Request {
         message: error.to_string(),
@@ -82,7 +80,8 @@ pub(crate) fn run(args: Args, context: &mut Context) -> Result<Answer, Failure> 
         false => vec![reader.session()?],
     };
     let filter = Filter { role: args.role.clone(), since: args.since, ..Filter::default() };
-    let options = GrepOptions { sessions, pattern, literal, filter };
+    let ignores_case = args.ignore_case;
+    let options = GrepOptions { sessions, pattern, literals, ignores_case, filter };
     context.output.page();
     context.output.list(args.listing);
     let mut counts: Vec<(String, u64)> = Vec::new();

@@ -5,7 +5,7 @@ mod follow;
 use std::thread;
 use std::time::Duration;
 
-use sapwood::codec::Value;
+use sapwood::codec::{Key, Value};
 use sapwood::object::Event;
 use sapwood::ops::Logged;
 use sapwood::repo;
@@ -195,7 +195,7 @@ fn print_event(
     if !context.output.json {
         if let Value::Map(pairs) = &mut event.body {
             // What a switch learned and where it left are links; `show` has them.
-            pairs.retain(|(key, _)| !["node", "left"].contains(&key.as_str()));
+            pairs.retain(|(key, _)| !["node", "left"].contains(&&**key));
         }
         let id = reader.short(&id)?;
         let label = shown::line(&event.label);
@@ -213,8 +213,8 @@ fn print_event(
         record.extend(event.body.get(key).map(|value| (key, render::plain(value))));
     }
     let rest = event.body.as_map().unwrap_or_default().iter();
-    let rest: Vec<(String, Value)> =
-        rest.filter(|(key, _)| !["from", "to", "phase"].contains(&key.as_str())).cloned().collect();
+    let rest: Vec<(Key, Value)> =
+        rest.filter(|(key, _)| !["from", "to", "phase"].contains(&&**key)).cloned().collect();
     if !rest.is_empty() {
         record.push(("content", render::plain(&Value::Map(rest))));
     }

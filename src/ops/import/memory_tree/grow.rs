@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::codec::{Value, json};
+use crate::codec::{Key, Value, json};
 use crate::dialect::memory_tree::{LINK_KEY, TreeFact, TreeNode, Turn};
 use crate::dialect::{Layout, Piece};
 use crate::error::Result;
@@ -183,7 +183,7 @@ impl Grower<'_> {
     }
 
     /// Reads a map that is a link.
-    fn link(&self, pairs: &[(String, Value)]) -> Option<Item> {
+    fn link(&self, pairs: &[(Key, Value)]) -> Option<Item> {
         match pairs {
             [(key, Value::Text(name))] if key == LINK_KEY => self.names.get(name).copied(),
             _ => None,
@@ -269,7 +269,7 @@ impl Grower<'_> {
                 let value = if key == "node" { Value::Link(node) } else { value.clone() };
                 (key.clone(), value)
             });
-            let name = turn.node.clone().map(|name| ("nodeId".to_owned(), name.into()));
+            let name = turn.node.clone().map(|name| ("nodeId".into(), name.into()));
             return (Value::map(pairs.chain(name)), true);
         }
         if self.whole(at).is_none() {
@@ -279,7 +279,7 @@ impl Grower<'_> {
         let kept = self.first_kept(value).and_then(|item| self.made(item));
         if let (Some(kept), Value::Map(pairs)) = (kept, &mut body) {
             pairs.retain(|(key, _)| key != "firstKept");
-            pairs.push(("firstKept".to_owned(), Value::Link(kept)));
+            pairs.push(("firstKept".into(), Value::Link(kept)));
         }
         (body, true)
     }

@@ -18,8 +18,8 @@ use super::journal::Journal;
 use super::{Check, Finding, Severity};
 
 /// How often mirror files are compared before they count as stale, and how long a writer is given
-/// in between to finish one.
-const MIRROR_ATTEMPTS: usize = 3;
+/// in between to finish one. Who keeps the lock is a few milliseconds behind with them.
+const MIRROR_ATTEMPTS: usize = 6;
 const MIRROR_PAUSE: Duration = Duration::from_millis(5);
 /// How deep directories of mirror files are looked into; theirs are `sessions/<sid>/heads`.
 const MIRROR_DEPTH_MAX: usize = 8;

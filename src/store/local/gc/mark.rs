@@ -12,9 +12,8 @@
 //! would be taken for garbage. What operations and young files lead to may lack something; a repair
 //! leaves such, and has given refs to all that is whole.
 //!
-//! Blocks are unpacked some at once, on two cores: the one that is looked for, and those before it,
-//! which are looked for next. Where all of them together are small, they are kept for whoever
-//! packs them next.
+//! While blocks are looked into, a thread unpacks those before them, which are looked for next.
+//! Where all of them together are small, they are kept for whoever packs them next.
 //!
 //! Invariant: marks are only ever added. So what was written since can be marked from later.
 
@@ -36,7 +35,7 @@ use crate::store::local::pack::{Pack, PackFile};
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
-use blocks::{Ahead, KEPT_BYTES_MAX, has_twins, raw_bytes};
+use blocks::{AHEAD_BYTES, Ahead, KEPT_BYTES_MAX, has_twins, raw_bytes};
 
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
@@ -78,10 +77,10 @@ pub(super) struct Marker<'a> {
     looked: u64,
     /// Whether what is linked must be there.
     is_strict: bool,
-    /// Blocks that were unpacked ahead; `None` where no thread may help.
+    /// Blocks that were unpacked ahead; `None` where no thread may help, or need not.
     ahead: Option<Ahead>,
     /// What was unpacked, for whoever packs it next.
-    pub(super) unpacked: BlockCache,
+    pub(super) unpacked: Arc<BlockCache>,
     /// Whether what is unpacked is kept.
     keeps: bool,
     /// Whether two of the packs that writers see may hold the same object.
@@ -110,6 +109,7 @@ impl<'a> Marker<'a> {
             reached: Bits::below(pack.len()),
             scanned: Bits::below(pack.len()),
         };
+        let raw_bytes = raw_bytes(state)?;
         let mut marker = Marker {
             inner,
             packs: state.all_packs().map(marked).collect(),
@@ -121,9 +121,9 @@ impl<'a> Marker<'a> {
             tell,
             looked: 0,
             is_strict: true,
-            ahead: (!is_alone).then(HashMap::new),
-            unpacked: BlockCache::new(KEPT_BYTES_MAX),
-            keeps: raw_bytes(state)? <= KEPT_BYTES_MAX as u64,
+            ahead: (!is_alone && raw_bytes >= AHEAD_BYTES).then(Ahead::default),
+            unpacked: Arc::new(BlockCache::of_blocks(KEPT_BYTES_MAX)),
+            keeps: raw_bytes <= KEPT_BYTES_MAX as u64,
             has_twins: has_twins(&state.packs)?,
         };
         for (id, bytes) in inner.loose.list()? {
@@ -369,6 +369,7 @@ impl<'a> Marker<'a> {
                 }
             }
             if is_done {
+                self.unpacked.done_with(raw);
                 return Ok(());
             }
         }

@@ -172,7 +172,7 @@ impl Collection<'_> {
         };
         let cruft = self.write_cruft(group, marker)?;
         let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();
-        self.inner.edit_manifest(|manifest| {
+        self.inner.edit_manifest_after(&[&self.inner.layout.pack_dir()], |manifest| {
             manifest.replace_packs(&old, &new);
             manifest.cruft.extend(cruft);
         })?;

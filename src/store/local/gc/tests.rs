@@ -12,6 +12,7 @@ use crate::store::{
 };
 use crate::walk;
 
+mod threads;
 mod twins;
 
 const DAY_MS: i64 = 86_400_000;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use zstd::zstd_safe::DCtx;
 
 use super::super::index::BlockPlace;
+use super::super::narrow;
 use super::super::paged::u32_at;
 use super::dictionary::Reference;
 use super::{fold, stored};
@@ -38,6 +39,9 @@ const WITH_DICTIONARY: u32 = 1 << 30;
 const FIELDS_BYTES: usize = 4 + 4 + 4 + blake3::OUT_LEN;
 /// The fields and the checksum over them and the frame.
 pub(crate) const BLOCK_HEADER_BYTES: usize = FIELDS_BYTES + blake3::OUT_LEN;
+
+/// A longer frame is hashed in the widest registers.
+const NARROW_BYTES_MAX: usize = 32 << 10;
 
 type Hash = [u8; blake3::OUT_LEN];
 
@@ -133,7 +137,11 @@ impl BlockHeader {
     fn sum(&self, frame: &[u8]) -> Hash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.encode()[..FIELDS_BYTES]);
-        hasher.update(frame);
+        if frame.len() <= NARROW_BYTES_MAX {
+            narrow::update(&mut hasher, frame);
+        } else {
+            hasher.update(frame);
+        }
         *hasher.finalize().as_bytes()
     }
 }

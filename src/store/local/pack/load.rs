@@ -13,7 +13,7 @@ use super::block::{BLOCK_HEADER_BYTES, Block};
 use super::{Pack, dictionary};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::store::local::cache::{BlockCache, BlockKey};
+use crate::store::local::cache::{BlockCache, CacheKey};
 use crate::store::local::index::Position;
 
 /// So many dictionaries of a pack are held at once; most packs have one.
@@ -36,7 +36,7 @@ impl Pack {
         cache: &BlockCache,
         keep: bool,
     ) -> Result<Arc<Vec<u8>>> {
-        let key = BlockKey { pack: self.info.id, block };
+        let key = CacheKey { pack: self.info.id, number: block };
         if let Some(kept) = cache.get(&key) {
             return Ok(kept);
         }
@@ -51,7 +51,7 @@ impl Pack {
 
     /// Unpacks a block as far as an object in it, unless the cache has it.
     pub(super) fn block_to(&self, wanted: &Position, cache: &BlockCache) -> Result<Arc<Vec<u8>>> {
-        let key = BlockKey { pack: self.info.id, block: wanted.block };
+        let key = CacheKey { pack: self.info.id, number: wanted.block };
         if let Some(kept) = cache.get(&key) {
             return Ok(kept);
         }
@@ -75,6 +75,12 @@ impl Pack {
     /// Unpacks a block.
     pub(super) fn load(&self, block: u32) -> Result<Vec<u8>> {
         self.load_to(block, usize::MAX, Vec::new())
+    }
+
+    /// Unpacks a block into the room of another.
+    pub(crate) fn load_into(&self, block: u32, mut room: Vec<u8>) -> Result<Vec<u8>> {
+        room.clear();
+        self.load_to(block, usize::MAX, room)
     }
 
     /// Unpacks a block, at least as far as the object at `until`, unless it has none there, into

@@ -36,13 +36,25 @@ impl PackOptions {
         dictionaries: false,
         threads: 0,
     };
+
+    /// Gives how a pack of a few blocks is written: memory for another thread, and for another try,
+    /// would take longer than it saves.
+    pub(crate) fn for_little(self) -> PackOptions {
+        PackOptions {
+            level: self.first_level.unwrap_or(self.level),
+            first_level: None,
+            dictionaries: false,
+            threads: self.threads.min(1),
+            ..self
+        }
+    }
 }
 
 impl Default for PackOptions {
     fn default() -> PackOptions {
         PackOptions {
             level: PackOptions::QUICK_LEVEL,
-            block_bytes: 64 << 10,
+            block_bytes: 128 << 10,
             tail_bytes: 32 << 10,
             fold: false,
             ..PackOptions::TIDY

@@ -46,7 +46,7 @@ fn entry(label: &str, time: i64, parents: &[Id], depth: u64, body: &str) -> Made
         label: label.to_owned(),
         time,
         parents: parents.to_vec(),
-        body: Value::Map(vec![("text".to_owned(), Value::Text(body.to_owned()))]),
+        body: Value::Map(vec![("text".into(), Value::Text(body.to_owned()))]),
         raw: None,
     }
     .encode()
@@ -425,4 +425,21 @@ fn an_absurd_length_is_refused_before_anything_is_allocated() {
     let refused = Block::at(&bytes, 0, Path::new("x")).unwrap_err();
     assert!(refused.to_string().contains("larger than blocks are"));
     assert!(Block::at(&bytes, u64::MAX, Path::new("x")).is_err());
+}
+
+#[test]
+fn an_object_that_was_read_is_kept_without_its_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(40, "hello");
+    let info = write(dir.path(), &chain, PLAIN);
+    let pack = open(dir.path(), &info).unwrap();
+    let cache = BlockCache::default();
+    for made in &chain {
+        let row = pack.find(&made.id).unwrap().unwrap();
+        for held_max in [usize::MAX, made.content.len() + 16] {
+            let stored = pack.read(row, &cache).unwrap();
+            assert_eq!((stored.kind, &*stored.content), (Kind::Entry, &*made.content));
+            assert!(stored.content.held_bytes() <= held_max);
+        }
+    }
 }

@@ -16,7 +16,7 @@ use super::super::graph::{GRAPH_MAGIC, GRAPH_VERSION, GraphBuilder, Order};
 use super::super::index::{
     BlockPlace, INDEX_MAGIC, INDEX_VERSION, PACK_OBJECTS_MAX, Position, write_index,
 };
-use super::super::paged::{AsideFile, PagedWriter};
+use super::super::paged::{AsideFile, PagedWriter, Ready};
 use super::block::{BLOCK_HEADER_BYTES, Block, BlockHeader, Span};
 use super::dictionary::{self, Reference};
 use super::options::PackOptions;
@@ -251,12 +251,11 @@ impl PackWriter {
         self.finish_after(depth_of, &mut |_| Ok(()))
     }
 
-    /// Finishes the pack, but tells its id before any file gets its name: one that is there already
-    /// is replaced.
-    pub(crate) fn finish_after(
+    /// Finishes the pack, whose files get their names with others.
+    pub(crate) fn finish_into(
         mut self,
         depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
-        before: &mut dyn FnMut(&Id) -> Result<()>,
+        ready: &mut Ready,
     ) -> Result<PackInfo> {
         self.end_blocks(self.options.tail_bytes)?;
         self.flush(true)?;
@@ -271,13 +270,23 @@ impl PackWriter {
             index_bytes: index.len(),
             objects: order.len() as u64,
         };
-        self.file.sync()?;
-        before(&pack_id)?;
-        graph.publish(&PackFile::Graph.path(&self.dir, &pack_id))?;
-        index.publish(&PackFile::Index.path(&self.dir, &pack_id))?;
-        self.file.publish(&PackFile::Pack.path(&self.dir, &pack_id))?;
-        let synced = self.disk.sync_dir(&self.dir);
-        synced.map_err(Error::io("sync", &self.dir))?;
+        ready.add(graph, PackFile::Graph.path(&self.dir, &pack_id));
+        ready.add(index, PackFile::Index.path(&self.dir, &pack_id));
+        ready.add(self.file, PackFile::Pack.path(&self.dir, &pack_id));
+        Ok(info)
+    }
+
+    /// Finishes the pack, but tells its id before any file gets its name: one that is there already
+    /// is replaced.
+    pub(crate) fn finish_after(
+        self,
+        depth_of: &mut dyn FnMut(&Id) -> Result<Option<u64>>,
+        before: &mut dyn FnMut(&Id) -> Result<()>,
+    ) -> Result<PackInfo> {
+        let (disk, mut ready) = (Arc::clone(&self.disk), Ready::default());
+        let info = self.finish_into(depth_of, &mut ready)?;
+        before(&info.id)?;
+        ready.publish(&*disk)?;
         Ok(info)
     }
 

@@ -4,7 +4,8 @@
 //! it was synced. A crash, or dropping it, leaves at most the file beside. A [`PagedWriter`] is one
 //! that also collects the checksums of a paged file.
 //!
-//! Not here: syncing the directory, which the caller does once for all the files it publishes.
+//! Files that get their names together are [`Ready`] together: what is synced at once is waited for
+//! once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,14 +61,14 @@ impl AsideFile {
     }
 
     /// Writes what is still in memory and makes it all durable.
-    pub(crate) fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self) -> Result<()> {
         self.flush()?;
         let synced = self.file.sync_data();
         synced.map_err(Error::io("sync", &self.path))
     }
 
     /// Gives the file its final name; it must have been synced.
-    pub(crate) fn publish(mut self, path: &Path) -> Result<()> {
+    fn publish(mut self, path: &Path) -> Result<()> {
         assert!(self.buffer.is_empty(), "a file is synced before it is published");
         self.disk.rename(&self.path, path).map_err(Error::io("rename", &self.path))?;
         self.published = true;
@@ -97,6 +98,49 @@ impl Drop for AsideFile {
             // Best effort: whatever failed before this is the error that counts.
             let _ = self.disk.remove(&self.path);
         }
+    }
+}
+
+/// Files that are whole and wait for their final names.
+#[derive(Debug, Default)]
+pub(crate) struct Ready {
+    files: Vec<(AsideFile, PathBuf)>,
+}
+
+impl Ready {
+    /// Adds a file that is to get a name.
+    pub(crate) fn add(&mut self, file: AsideFile, path: PathBuf) {
+        self.files.push((file, path));
+    }
+
+    /// Makes all files durable, then gives each its name, in order, and makes the names durable.
+    pub(crate) fn publish(self, disk: &dyn Disk) -> Result<()> {
+        let dirs = self.name(disk)?;
+        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
+        let synced = disk.sync_all(&[], &dirs);
+        synced.map_err(Error::io("sync", dirs.first().unwrap_or(&Path::new(""))))
+    }
+
+    /// Makes all files durable, then gives each its name, in order; gives the directories whose
+    /// names are not durable yet.
+    pub(crate) fn name(mut self, disk: &dyn Disk) -> Result<Vec<PathBuf>> {
+        let Some(first) = self.files.first().map(|(_, path)| path.clone()) else {
+            return Ok(Vec::new());
+        };
+        for (file, _) in &mut self.files {
+            file.flush()?;
+        }
+        let files: Vec<&dyn DiskFile> = self.files.iter().map(|(aside, _)| &*aside.file).collect();
+        disk.sync_all(&files, &[]).map_err(Error::io("sync", &first))?;
+        let mut dirs = Vec::new();
+        for (file, path) in self.files {
+            let dir = path.parent().expect("a file stands in a directory").to_owned();
+            if !dirs.contains(&dir) {
+                dirs.push(dir);
+            }
+            file.publish(&path)?;
+        }
+        Ok(dirs)
     }
 }
 
@@ -131,7 +175,7 @@ impl PagedWriter {
         Ok(())
     }
 
-    /// Adds the table and the footer, makes it all durable, and gives the file to be published.
+    /// Adds the table and the footer, and gives the file, which is not durable yet.
     pub(crate) fn seal(mut self, magic: &Magic, version: u32) -> Result<AsideFile> {
         let payload_bytes = self.file.len() + self.page.len() as u64;
         self.end_page()?;
@@ -144,7 +188,6 @@ impl PagedWriter {
         footer.extend_from_slice(&footer_checksum(&footer, &self.table));
         self.file.write(&self.table)?;
         self.file.write(&footer)?;
-        self.file.sync()?;
         Ok(self.file)
     }
 
@@ -152,18 +195,32 @@ impl PagedWriter {
     ///
     /// The name is durable once the directory was synced.
     pub(crate) fn finish(self, magic: &Magic, version: u32, path: &Path) -> Result<u64> {
-        let file = self.seal(magic, version)?;
+        let mut file = self.seal(magic, version)?;
         let bytes = file.len();
+        file.sync()?;
         file.publish(path)?;
         Ok(bytes)
     }
 
     /// Seals the file, gives it its final name, durably, and says how long it is.
     pub(crate) fn finish_durably(self, magic: &Magic, version: u32, path: &Path) -> Result<u64> {
-        let disk = Arc::clone(&self.file.disk);
-        let bytes = self.finish(magic, version, path)?;
-        let dir = path.parent().expect("a file stands in a directory");
-        disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        let (disk, mut ready) = (Arc::clone(&self.file.disk), Ready::default());
+        let bytes = self.finish_into(magic, version, path, &mut ready)?;
+        ready.publish(&*disk)?;
+        Ok(bytes)
+    }
+
+    /// Seals the file, puts it to those that wait for their names, and says how long it is.
+    pub(crate) fn finish_into(
+        self,
+        magic: &Magic,
+        version: u32,
+        path: &Path,
+        ready: &mut Ready,
+    ) -> Result<u64> {
+        let file = self.seal(magic, version)?;
+        let bytes = file.len();
+        ready.add(file, path.to_owned());
         Ok(bytes)
     }
 

@@ -15,6 +15,8 @@ pub(super) struct Window {
     step: usize,
     /// Where reading on began.
     begun: u64,
+    /// The memory of the last group that was written, for the next.
+    spare: Vec<u8>,
 }
 
 impl Window {
@@ -101,6 +103,19 @@ impl Window {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.held += bytes.len();
         self.keep_until(self.end());
+    }
+
+    /// Gives memory for the next group.
+    pub(super) fn take_spare(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Keeps the memory of a group for the next, unless it is much.
+    pub(super) fn put_spare(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        if bytes.capacity() <= 2 * Window::KEPT_BYTES_MAX {
+            self.spare = bytes;
+        }
     }
 
     /// Keeps what stands before `end`, which does not change any more; the newest where that is

@@ -27,6 +27,8 @@ struct Slots<B> {
     /// How many were taken out: the number of the first slot.
     taken: usize,
     over: bool,
+    /// How many threads wait for a change: waking nobody is a call to the system all the same.
+    waiting: usize,
 }
 
 enum Slot<B> {
@@ -43,7 +45,8 @@ impl<B> Slots<B> {
 
 impl<'u, B> Window<'u, B> {
     pub(super) fn new(unpack: Unpack<'u, B>) -> Window<'u, B> {
-        let slots = Slots { slots: VecDeque::with_capacity(WINDOW), taken: 0, over: false };
+        let slots = VecDeque::with_capacity(WINDOW);
+        let slots = Slots { slots, taken: 0, over: false, waiting: 0 };
         Window { slots: Mutex::new(slots), changed: Condvar::new(), unpack }
     }
 
@@ -52,7 +55,7 @@ impl<'u, B> Window<'u, B> {
         let mut slots = self.lock();
         slots.slots.push_back(Slot::Packed(batch));
         // The other thread is woken for a few at once: waking takes as long as unpacking one.
-        if slots.packed() > WINDOW / 2 {
+        if slots.waiting > 0 && slots.packed() > WINDOW / 2 {
             self.changed.notify_one();
         }
         slots.slots.len() >= WINDOW
@@ -80,7 +83,7 @@ impl<'u, B> Window<'u, B> {
         let mut slots = self.lock();
         while !slots.over {
             slots = self.unpack_one(slots);
-            if let Some(Slot::Unpacked(_)) = slots.slots.front() {
+            if slots.waiting > 0 && matches!(slots.slots.front(), Some(Slot::Unpacked(_))) {
                 self.changed.notify_one();
             }
         }
@@ -96,7 +99,10 @@ impl<'u, B> Window<'u, B> {
     fn unpack_one<'w>(&'w self, mut slots: MutexGuard<'w, Slots<B>>) -> MutexGuard<'w, Slots<B>> {
         let next = slots.slots.iter().position(|slot| matches!(slot, Slot::Packed(_)));
         let Some(place) = next else {
-            return self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
+            slots.waiting += 1;
+            slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
+            slots.waiting -= 1;
+            return slots;
         };
         let Slot::Packed(batch) = std::mem::replace(&mut slots.slots[place], Slot::InHand) else {
             return slots;
@@ -152,6 +158,9 @@ impl<B> Drop for EndsHelp<'_, '_, B> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -179,6 +188,28 @@ mod tests {
             });
             assert_eq!(out, (0..2000).map(|number| (number, 1)).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_helper_that_waited_helps_again() {
+        let walk = std::thread::current().id();
+        let helped = AtomicUsize::new(0);
+        let unpack = |_: &mut usize| {
+            std::thread::sleep(Duration::from_millis(1));
+            helped.fetch_add((std::thread::current().id() != walk).into(), Ordering::Relaxed);
+        };
+        let window = Window::new(&unpack);
+        std::thread::scope(|scope| {
+            scope.spawn(|| window.help());
+            let _ends = EndsHelp(&window);
+            // Taken out to the last one again and again, so that both come to wait for the other.
+            for number in 0..200 {
+                if window.add(number) {
+                    while window.take().is_some() {}
+                }
+            }
+        });
+        assert!(helped.into_inner() > 20);
     }
 
     #[test]

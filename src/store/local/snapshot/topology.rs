@@ -79,8 +79,10 @@ impl LocalSnapshot {
 
     /// Works out the depths of objects that are to be committed; `None` where it can't be told.
     pub(crate) fn depths_of_new(&self, objects: &[NewObject]) -> Vec<Option<u64>> {
+        let others = objects.len().saturating_sub(1);
         let mut known: IdMap<Option<u64>> =
-            IdMap::with_capacity_and_hasher(objects.len(), Default::default());
+            IdMap::with_capacity_and_hasher(others, Default::default());
+        let mut depths = Vec::with_capacity(objects.len());
         for object in objects {
             let parent = object::first_parent(object.kind, &object.content);
             let depth = parent.ok().and_then(|parent| match parent {
@@ -91,9 +93,12 @@ impl LocalSnapshot {
                     above.map(|depth| depth + 1)
                 }
             });
-            known.insert(object.id, depth);
+            if others > 0 {
+                known.insert(object.id, depth);
+            }
+            depths.push(depth);
         }
-        objects.iter().map(|object| known[&object.id]).collect()
+        depths
     }
 
     pub(super) fn topologies(&self) -> MutexGuard<'_, HashMap<Id, Topology>> {

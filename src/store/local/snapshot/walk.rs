@@ -11,11 +11,11 @@ use std::sync::Arc;
 use super::ahead::{EndsHelp, Window};
 use super::{LocalSnapshot, Place};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::store::local::cache::BlockCache;
 use crate::store::local::index::Position;
 use crate::store::local::pack::{Pack, PathEnd, Span};
-use crate::store::{Snapshot, Stored, Visit};
+use crate::store::{Content, Snapshot, Stored, Visit};
 
 /// How many rows a search takes at once at first, and at the most.
 const NEAR_STEPS: usize = 64;
@@ -303,12 +303,16 @@ impl Batch<'_> {
             Batch::Whole(id, stored) => return visit(&id, &stored),
             Batch::Block(_, _, unpacked) => unpacked.expect("it was unpacked")?,
         };
+        // Counting the owners of the block for each object takes longer than finding one.
+        let mut stored = Stored { kind: Kind::Blob, content: Content::part(block, 0..0) };
         for (id, span) in objects {
-            if visit(&id, &span.stored(&block))?.is_break() {
+            stored.kind = span.kind;
+            stored.content.set_range(span.content);
+            if visit(&id, &stored)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        cache.done_with(block);
+        cache.done_with(stored.content.into_buffer());
         Ok(ControlFlow::Continue(()))
     }
 }

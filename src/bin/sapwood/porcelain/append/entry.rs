@@ -1,6 +1,6 @@
 //! The flags that describe one entry.
 
-use sapwood::codec::{Value, json};
+use sapwood::codec::{Key, Value, json};
 use sapwood::session::Draft;
 use sapwood::time;
 
@@ -112,8 +112,7 @@ impl Flags {
             ("tokens", self.tokens.map(i64::from).into()),
         ];
         let known = known.into_iter().filter(|(_, value)| !value.is_null());
-        let mut pairs: Vec<(String, Value)> =
-            known.map(|(key, value)| (key.to_owned(), value)).collect();
+        let mut pairs: Vec<(Key, Value)> = known.map(|(key, value)| (key.into(), value)).collect();
         if let Some(meta) = &self.meta
             && let Value::Map(more) = object("--meta", meta)?
         {

@@ -1,7 +1,8 @@
-//! What marking reads of packs: blocks, unpacked some at once, on two cores.
+//! What marking reads of packs: blocks, unpacked by a thread while others are looked into.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use super::Marker;
 use crate::error::Result;
@@ -10,54 +11,88 @@ use crate::store::local::pack::Pack;
 use crate::store::local::state::State;
 
 /// So much is unpacked at once.
-const AHEAD_BYTES: u64 = 2 << 20;
+pub(super) const AHEAD_BYTES: u64 = 2 << 20;
 /// What is unpacked is kept if all packs together have no more than this.
 pub(super) const KEPT_BYTES_MAX: usize = 96 << 20;
 
-/// Unpacked blocks, by the places of their packs and their own.
-pub(super) type Ahead = HashMap<(usize, u32), Arc<Vec<u8>>>;
+/// Unpacked blocks, by their numbers.
+type Loaded = Vec<(u32, Result<Arc<Vec<u8>>>)>;
+
+/// Blocks of a pack that were unpacked ahead, and those that a thread is unpacking.
+#[derive(Default)]
+pub(super) struct Ahead {
+    ready: HashMap<(usize, u32), Arc<Vec<u8>>>,
+    coming: Option<Coming>,
+}
+
+struct Coming {
+    /// The place of the pack, and its blocks, the last one first.
+    number: usize,
+    blocks: Vec<u32>,
+    thread: JoinHandle<Loaded>,
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(coming) = self.coming.take() {
+            // Nobody wants them.
+            let _ = coming.thread.join();
+        }
+    }
+}
 
 impl Marker<'_> {
-    /// Unpacks a block, and those before it, which are probably wanted next.
+    /// Unpacks a block; a thread unpacks those before it, which are probably wanted next.
     pub(super) fn unpacked(
         &mut self,
-        pack: &Pack,
+        pack: &Arc<Pack>,
         number: usize,
         block: u32,
     ) -> Result<Arc<Vec<u8>>> {
-        let load = |block: u32| pack.block_of(block, &self.unpacked, self.keeps);
+        let (unpacked, keeps) = (&self.unpacked, self.keeps);
         let Some(ahead) = &mut self.ahead else {
-            return load(block);
+            return pack.block_of(block, unpacked, keeps);
         };
-        if let Some(raw) = ahead.remove(&(number, block)) {
+        let wanted = (number, block);
+        if let Some(raw) = ahead.ready.remove(&wanted) {
             return Ok(raw);
         }
-        let (mut blocks, mut bytes) = (Vec::new(), 0);
-        for block in (0..=block).rev() {
-            if bytes > AHEAD_BYTES {
-                break;
-            }
-            if !pack.block_rows(block)?.is_empty() {
-                bytes += u64::from(pack.block_place(block)?.raw_bytes);
-                blocks.push(block);
+        ahead.ready.clear();
+        let mut before = block;
+        if let Some(Coming { number: of, blocks, thread }) = ahead.coming.take() {
+            // What it did not unpack is unpacked when it is looked for.
+            let loaded = thread.join().unwrap_or_default();
+            if of == number && blocks.contains(&block) {
+                before = blocks.last().copied().unwrap_or(block);
+                let loaded = loaded.into_iter().filter_map(|(it, raw)| Some(((of, it), raw.ok()?)));
+                ahead.ready.extend(loaded);
             }
         }
-        let (odd, even): (Vec<(usize, u32)>, _) =
-            blocks.into_iter().enumerate().partition(|(place, _)| place % 2 == 1);
-        let load_all = |blocks: Vec<(usize, u32)>| -> Vec<_> {
-            blocks.into_iter().map(|(_, block)| (block, load(block))).collect()
-        };
-        let loaded = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| load_all(odd));
-            let mut loaded = load_all(even);
-            // What it did not unpack is unpacked when it is looked for.
-            loaded.extend(beside.join().unwrap_or_default());
-            loaded
-        });
-        ahead.clear();
-        ahead.extend(loaded.into_iter().filter_map(|(it, raw)| Some(((number, it), raw.ok()?))));
-        ahead.remove(&(number, block)).map_or_else(|| load(block), Ok)
+        let blocks = blocks_before(pack, before)?;
+        if !blocks.is_empty() {
+            let (pack, unpacked, wanted) = (Arc::clone(pack), Arc::clone(unpacked), blocks.clone());
+            let load = move |block: u32| (block, pack.block_of(block, &unpacked, keeps));
+            let thread = thread::spawn(move || wanted.into_iter().map(load).collect());
+            ahead.coming = Some(Coming { number, blocks, thread });
+        }
+        let raw = ahead.ready.remove(&wanted);
+        raw.map_or_else(|| pack.block_of(block, unpacked, keeps), Ok)
     }
+}
+
+/// Lists the blocks before one, the last first, as many as are unpacked at once.
+fn blocks_before(pack: &Pack, block: u32) -> Result<Vec<u32>> {
+    let (mut blocks, mut bytes) = (Vec::new(), 0);
+    for block in (0..block).rev() {
+        if bytes > AHEAD_BYTES {
+            break;
+        }
+        if !pack.block_rows(block)?.is_empty() {
+            bytes += u64::from(pack.block_place(block)?.raw_bytes);
+            blocks.push(block);
+        }
+    }
+    Ok(blocks)
 }
 
 /// Counts what all packs have, unpacked.

@@ -50,7 +50,7 @@ fn who_wants_one_object_gets_the_block_as_far_as_that_and_then_all_of_it() {
     let cache = BlockCache::default();
     let pack = open(dir.path(), &info).unwrap();
     assert_eq!(pack.blocks(), 1);
-    let key = BlockKey { pack: info.id, block: 0 };
+    let key = CacheKey { pack: info.id, number: 0 };
     let read = |made: &Made| {
         let row = pack.find(&made.id).unwrap().unwrap();
         assert_eq!(&pack.read(row, &cache).unwrap().content[..], made.content);
