@@ -129,6 +129,26 @@ fn what_a_dead_holder_owed_the_next_writer_pays() {
 }
 
 #[test]
+fn a_mirror_that_can_not_be_written_is_left_to_the_next_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, other) = (init(dir.path(), true), init(dir.path(), true));
+    // Where its directory should be made.
+    let obstacle = dir.path().join("refs/sessions/blocked");
+    std::fs::create_dir_all(obstacle.parent().unwrap()).unwrap();
+    std::fs::write(&obstacle, "in the way").unwrap();
+    if !is_silent(dir.path()) {
+        drop(keep(&store));
+    }
+    let value = commit(&store, "blocked", 0);
+    drop(store);
+    std::fs::remove_file(&obstacle).unwrap();
+    assert!(!shows(&other, "blocked", &value));
+    commit(&other, "next", 0);
+    assert!(shows(&other, "blocked", &value));
+    assert_eq!(take(&other), Some(true));
+}
+
+#[test]
 fn who_waits_has_its_turn_though_the_other_never_rests() {
     let dir = tempfile::tempdir().unwrap();
     let (store, other) = (init(dir.path(), true), init(dir.path(), true));
