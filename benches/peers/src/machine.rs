@@ -24,11 +24,13 @@ pub fn describe(options: &Options) -> Machine {
         arguments.join(" ")
     );
     let now_ms = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as i64);
+    let (usual, short) = (options.rounds, options.short_rounds());
+    let rounds = format!("{usual}; {short} of what takes milliseconds");
     let facts = [
         ("date", Some(sapwood::time::format(now_ms))),
         ("command", Some(command.trim_end_matches([' ', '-']).to_owned())),
         ("sizes", Some(if options.quick { "quick" } else { "full" }.to_owned())),
-        ("rounds", Some(options.rounds.to_string())),
+        ("rounds", Some(rounds)),
         ("sapwood", said(Command::new(&options.sapwood).arg("--version"))),
         ("commit", said(git().args(["describe", "--always", "--dirty"]))),
         ("peers", Some(peers())),

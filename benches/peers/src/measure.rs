@@ -9,6 +9,10 @@ use crate::Result;
 /// What takes less than this is too short to count its time on the processor.
 const CPU_MEASURABLE: Duration = Duration::from_millis(20);
 
+/// How often a program is looked at while it runs, and run to be looked at.
+const LOOK_PAUSE: Duration = Duration::from_micros(200);
+const LOOKS_MAX: usize = 5;
+
 /// Contestants that did the same work, in the same rounds. The first row is what is compared with.
 #[derive(Debug)]
 pub struct Section {
@@ -332,15 +336,21 @@ pub fn peak(process: &str) -> Option<f64> {
 }
 
 /// Runs a program to its end and gives the most memory that it had, as far as was seen: it is
-/// looked at again and again, so its time is not to be taken.
+/// looked at again and again, so its time is not to be taken. One that was over before it was
+/// looked at is run once more.
 pub fn peak_of(command: &mut Command) -> Result<Option<f64>> {
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let mut most: Option<f64> = None;
-    while child.try_wait()?.is_none() {
-        most = peak(&child.id().to_string()).into_iter().chain(most).reduce(f64::max);
-        std::thread::sleep(Duration::from_micros(300));
+    for _ in 0..LOOKS_MAX {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut most: Option<f64> = None;
+        while child.try_wait()?.is_none() {
+            most = peak(&child.id().to_string()).into_iter().chain(most).reduce(f64::max);
+            std::thread::sleep(LOOK_PAUSE);
+        }
+        if most.is_some() {
+            return Ok(most);
+        }
     }
-    Ok(most)
+    Ok(None)
 }
 
 /// Gives the value in the middle.

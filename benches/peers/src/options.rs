@@ -67,6 +67,12 @@ impl Options {
         if self.quick { quick } else { full }
     }
 
+    /// Gives how often something is repeated that takes milliseconds: what disturbs it is a larger
+    /// part of it.
+    pub fn short_rounds(&self) -> usize {
+        3 * self.rounds
+    }
+
     /// Makes an empty directory for one contestant.
     ///
     /// What was there before is emptied and put aside: some file systems make new files slowly for

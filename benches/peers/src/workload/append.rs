@@ -44,7 +44,11 @@ fn by_length(options: &Options, mode: Mode, bytes: usize, count: usize) -> Resul
          and hashes it; the others take the text as it is."
     );
     let words = [bytes.to_string(), count.to_string(), "0".to_owned()];
-    section.interleave(options.rounds, &mut |contestant, _| {
+    let rounds = match mode {
+        Mode::Durable => options.rounds,
+        Mode::Relaxed => options.short_rounds(),
+    };
+    section.interleave(rounds, &mut |contestant, _| {
         let dir = options.fresh("append")?;
         employ("append", kinds[contestant], mode, &dir, &words.each_ref().map(String::as_str))
     })?;

@@ -28,7 +28,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
         let dir = options.fresh(&format!("context-{}", kind.name))?;
         employ("context", kind, Mode::Relaxed, &dir, &["build", &count])?;
     }
-    section.interleave(options.rounds, &mut |contestant, _| {
+    section.interleave(options.short_rounds(), &mut |contestant, _| {
         let kind = kinds[contestant];
         let dir = options.dir.join(format!("context-{}", kind.name));
         employ("context", kind, Mode::Relaxed, &dir, &["read"])

@@ -49,7 +49,7 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
     if !is_there("rg") {
         section.notes.push("ripgrep is not installed: its row is missing.".to_owned());
     }
-    section.interleave(options.rounds, &mut |contestant, _| match names[contestant] {
+    section.interleave(options.short_rounds(), &mut |contestant, _| match names[contestant] {
         "sapwood" => {
             let mut command = Command::new(&options.sapwood);
             command.arg("--store").arg(kept(options, Kind::named("sapwood")?));

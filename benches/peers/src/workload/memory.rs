@@ -42,7 +42,7 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
         let dir = options.fresh(&format!("memory-{size}-{}", kind.name))?;
         employ("memory", kind, Mode::Relaxed, &dir, &["build", &count])?;
     }
-    section.interleave(options.rounds, &mut |contestant, _| {
+    section.interleave(options.short_rounds(), &mut |contestant, _| {
         let kind = kinds[contestant];
         let dir = options.dir.join(format!("memory-{size}-{}", kind.name));
         employ("memory", kind, Mode::Relaxed, &dir, &["read", &count])

@@ -83,7 +83,7 @@ fn opening(options: &Options, size: usize) -> Result<Section> {
             .to_owned();
     section.figure = Some(Figure { name: "open", size: size as f64 });
     let count = options.count(20, 5).to_string();
-    section.interleave(options.rounds, &mut |contestant, _| {
+    section.interleave(options.short_rounds(), &mut |contestant, _| {
         let dir = world(options, kinds[contestant], size)?;
         employ("open", kinds[contestant], Mode::Relaxed, &dir, &["open", &count])
     })?;
@@ -101,7 +101,7 @@ fn finding(options: &Options) -> Result<Section> {
     section.about =
         format!("The id for its first {PREFIX_DIGITS} digits, where messages have ids of hashes.");
     let count = PREFIXES.to_string();
-    section.interleave(options.rounds, &mut |contestant, _| {
+    section.interleave(options.short_rounds(), &mut |contestant, _| {
         let dir = world(options, kinds[contestant], size)?;
         employ("open", kinds[contestant], Mode::Relaxed, &dir, &["find", &count])
     })?;
@@ -168,7 +168,7 @@ fn listing(options: &Options) -> Result<Section> {
         let dir = options.fresh(&format!("many-{}", kind.name))?;
         employ("open", kind, Mode::Relaxed, &dir, &["many", &count])?;
     }
-    section.interleave(options.rounds, &mut |contestant, _| {
+    section.interleave(options.short_rounds(), &mut |contestant, _| {
         let kind = kinds[contestant];
         let dir = options.dir.join(format!("many-{}", kind.name));
         employ("open", kind, Mode::Relaxed, &dir, &["list", &count])

@@ -13,6 +13,9 @@ use crate::workload::{BRANCH, JUDGED, Job, MESSAGE_BYTES, contest, employ, sizes
 /// The recursive query, with nothing made of the text.
 const TEXT_ONLY: &str = "SQLite WAL NORMAL, text only";
 
+/// Up to this length a walk takes milliseconds.
+const SHORT: usize = 10_000;
+
 /// Measures walks of each length.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
     let mut sections = Vec::new();
@@ -75,7 +78,8 @@ fn by_size(options: &Options, bodies: bool, size: usize) -> Result<Section> {
         section.figure = Some(Figure { name: "walk", size: size as f64 });
     }
     let sqlite = Kind::named("sqlite")?;
-    section.interleave(options.rounds, &mut |contestant, _| {
+    let rounds = if size <= SHORT { options.short_rounds() } else { options.rounds };
+    section.interleave(rounds, &mut |contestant, _| {
         let beside = (sqlite, "text");
         let (kind, word) = kinds.get(contestant).map_or(beside, |kind| (*kind, word));
         let dir = world(options, kind, size)?;
