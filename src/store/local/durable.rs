@@ -42,8 +42,8 @@ impl DurableMark {
     }
 
     /// Reads and sets the mark without system calls, where that is possible.
-    pub(crate) fn with_shared_mark(self, disk: &dyn Disk) -> DurableMark {
-        DurableMark { shared: disk.shared(&self.path, MARK_BYTES), ..self }
+    pub(crate) fn with_shared_mark(self) -> DurableMark {
+        DurableMark { shared: self.file.shared(MARK_BYTES), ..self }
     }
 
     /// Opens the mark for reading; `None` where there is none.
@@ -126,7 +126,7 @@ mod tests {
         mark.set(late).unwrap();
         assert_eq!(mark.get().unwrap(), late);
         let mapped = DurableMark::open(&OsDisk, dir.path().join("synced")).unwrap();
-        let mapped = mapped.with_shared_mark(&OsDisk);
+        let mapped = mapped.with_shared_mark();
         assert_eq!(mapped.get().unwrap(), late);
         let later = Position { sequence: 2, offset: 128 };
         mapped.set(later).unwrap();
