@@ -102,13 +102,6 @@ pub trait Disk: fmt::Debug + Send + Sync {
         let _ = path;
         Default::default()
     }
-
-    /// Maps the begin of a file for reading and writing; `None` where it is to be read and written
-    /// through the file.
-    fn shared(&self, path: &Path, bytes: usize) -> Option<SharedBytes> {
-        let _ = (path, bytes);
-        None
-    }
 }
 
 /// An open file.
@@ -165,6 +158,13 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
             }
         }
         Ok(filled)
+    }
+
+    /// Maps the begin of the file, which must be open for both, for reading and writing; `None`
+    /// where it is to be read and written through the file.
+    fn shared(&self, bytes: usize) -> Option<SharedBytes> {
+        let _ = bytes;
+        None
     }
 }
 
@@ -331,14 +331,6 @@ impl Disk for OsDisk {
         // Where it can't be mapped, those who wait look again by themselves.
         map_bells(path).unwrap_or_default()
     }
-
-    #[cfg(target_os = "linux")]
-    fn shared(&self, path: &Path, bytes: usize) -> Option<SharedBytes> {
-        let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-        let long_enough = file.metadata().is_ok_and(|found| found.len() >= bytes as u64);
-        let map = || memmap2::MmapOptions::new().len(bytes).map_raw(&file);
-        long_enough.then(|| map().ok())?.map(SharedBytes::new)
-    }
 }
 
 impl DiskFile for OsFile {
@@ -382,6 +374,13 @@ impl DiskFile for OsFile {
 
     fn unlock(&self) -> io::Result<()> {
         fs2::FileExt::unlock(&self.0)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn shared(&self, bytes: usize) -> Option<SharedBytes> {
+        let long_enough = self.len().is_ok_and(|found| found >= bytes as u64);
+        let map = || memmap2::MmapOptions::new().len(bytes).map_raw(&self.0);
+        long_enough.then(|| map().ok())?.map(SharedBytes::new)
     }
 }
 

@@ -52,12 +52,14 @@ mod tests {
     fn the_mapping_and_the_file_have_the_same_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("shared");
-        assert!(OsDisk.shared(&path, 16).is_none());
         let file = OsDisk.open(&path, OpenMode::OpenOrCreate).unwrap();
+        assert!(file.shared(16).is_none());
         file.write_all_at(b"fifteen bytes..", 0).unwrap();
-        assert!(OsDisk.shared(&path, 16).is_none());
+        assert!(file.shared(16).is_none());
         file.write_all_at(b"sixteen bytes...", 0).unwrap();
-        let (here, there) = (OsDisk.shared(&path, 16).unwrap(), OsDisk.shared(&path, 16).unwrap());
+        let again = OsDisk.open(&path, OpenMode::Write).unwrap();
+        let (here, there) = (file.shared(16).unwrap(), again.shared(16).unwrap());
+        drop(again);
         let mut found = [0; 16];
         here.read(&mut found);
         assert_eq!(&found, b"sixteen bytes...");

@@ -135,6 +135,21 @@ pub fn restored_entry(snapshot: &dyn Snapshot, id: &Id) -> Result<Entry> {
     Ok(entry)
 }
 
+/// Puts long strings back. What links the first entry that a compaction keeps is none: that entry
+/// is met on the path, and need not be read to see that it is no text.
+fn restored_but_kept(snapshot: &dyn Snapshot, entry: &mut Entry) -> Result<()> {
+    let is_kept = |key: &str, value: &Value| {
+        FIRST_KEPT_KEYS.contains(&key) && matches!(value, Value::Link(_))
+    };
+    match &mut entry.body {
+        Value::Map(pairs) if entry.label == "compaction" => {
+            let mut strings = pairs.iter_mut().filter(|(key, value)| !is_kept(key, value));
+            strings.try_for_each(|(_, value)| restored(snapshot, value))
+        }
+        body => restored(snapshot, body),
+    }
+}
+
 /// Reads a path backwards.
 struct Reader<'a> {
     snapshot: &'a dyn Snapshot,
@@ -195,7 +210,7 @@ impl<'a> Reader<'a> {
                 rest = Some(*id);
                 return Ok(ControlFlow::Break(()));
             }
-            restored(snapshot, &mut entry.body)?;
+            restored_but_kept(snapshot, &mut entry)?;
             self.take(*id, depth, entry)?;
             steps += 1;
             Ok(match self.is_over() {

@@ -224,7 +224,7 @@ impl LocalStore {
                 init::refuse_network(&*disk, path, &options)?;
                 let mark = DurableMark::open(&*disk, layout.synced())?;
                 // What is on another machine is not the same memory for all.
-                Some(if options.allow_network { mark } else { mark.with_shared_mark(&*disk) })
+                Some(if options.allow_network { mark } else { mark.with_shared_mark() })
             }
         };
         let access = Access { disk: &disk, layout: &layout, read_only: options.read_only };

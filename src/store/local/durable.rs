@@ -9,6 +9,8 @@
 //! them, or take their turn.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::disk::{Disk, DiskFile, Locked, OpenMode, SharedBytes};
 use crate::error::{Error, Result};
@@ -22,34 +24,52 @@ pub(crate) struct Position {
 
 /// Sequence, offset, and their checksum.
 pub(crate) const MARK_BYTES: usize = 24;
-/// How often a mapped mark is read that does not match its checksum.
+/// How often a mark is read that does not match its checksum.
 const READS_MAX: usize = 4;
+/// How often the mark is read before it is mapped: who reads a little of a store asks it twice, and
+/// mapping takes longer than that.
+const UNMAPPED_READS: u32 = 4;
 
 /// The shared mark.
 #[derive(Debug)]
 pub(crate) struct DurableMark {
     path: PathBuf,
     file: Box<dyn DiskFile>,
-    /// The mark, where it is mapped.
-    shared: Option<SharedBytes>,
+    /// Whether it may be mapped.
+    may_share: bool,
+    /// The mark, once it is mapped, if it can be.
+    shared: OnceLock<Option<SharedBytes>>,
+    /// How often it was read.
+    reads: AtomicU32,
 }
 
 impl DurableMark {
     /// Opens the mark for raising it, and makes it where there is none.
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<DurableMark> {
         let file = disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open", &path))?;
-        Ok(DurableMark { path, file, shared: None })
+        Ok(DurableMark::new(path, file))
     }
 
-    /// Reads and sets the mark without system calls, where that is possible.
-    pub(crate) fn with_shared_mark(self, disk: &dyn Disk) -> DurableMark {
-        DurableMark { shared: disk.shared(&self.path, MARK_BYTES), ..self }
+    fn new(path: PathBuf, file: Box<dyn DiskFile>) -> DurableMark {
+        let (shared, reads) = Default::default();
+        DurableMark { path, file, may_share: false, shared, reads }
+    }
+
+    /// Reads and sets the mark without system calls, where that is possible and pays.
+    pub(crate) fn with_shared_mark(self) -> DurableMark {
+        DurableMark { may_share: true, ..self }
+    }
+
+    /// Maps the mark, where it may be.
+    fn shared(&self) -> Option<&SharedBytes> {
+        let map = || self.file.shared(MARK_BYTES);
+        self.may_share.then(|| self.shared.get_or_init(map).as_ref()).flatten()
     }
 
     /// Opens the mark for reading; `None` where there is none.
     pub(crate) fn open_read_only(disk: &dyn Disk, path: PathBuf) -> Result<Option<DurableMark>> {
         match disk.open(&path, OpenMode::Read) {
-            Ok(file) => Ok(Some(DurableMark { path, file, shared: None })),
+            Ok(file) => Ok(Some(DurableMark::new(path, file))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("open", &path)(error)),
         }
@@ -57,13 +77,17 @@ impl DurableMark {
 
     /// Reads the mark. One that is torn or lost claims nothing.
     pub(crate) fn get(&self) -> Result<Position> {
-        let mut record = [0u8; MARK_BYTES];
-        let Some(shared) = &self.shared else {
-            self.file.read_full_at(&mut record, 0).map_err(Error::io("read", &self.path))?;
-            return Ok(decode(&record).unwrap_or_default());
+        let shared = match self.reads.fetch_add(1, Ordering::Relaxed) < UNMAPPED_READS {
+            true => self.shared.get().and_then(Option::as_ref),
+            false => self.shared(),
         };
         for _ in 0..READS_MAX {
-            shared.read(&mut record);
+            let mut record = [0u8; MARK_BYTES];
+            if let Some(shared) = shared {
+                shared.read(&mut record);
+            } else {
+                self.file.read_full_at(&mut record, 0).map_err(Error::io("read", &self.path))?;
+            }
             if let Some(position) = decode(&record) {
                 return Ok(position);
             }
@@ -78,7 +102,7 @@ impl DurableMark {
     /// Two who set it at once may leave the lower one: it then claims less than is true, which
     /// costs a sync and nothing else.
     pub(crate) fn set(&self, position: Position) -> Result<()> {
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.shared() {
             shared.write(&encode(position));
             return Ok(());
         }
@@ -126,8 +150,11 @@ mod tests {
         mark.set(late).unwrap();
         assert_eq!(mark.get().unwrap(), late);
         let mapped = DurableMark::open(&OsDisk, dir.path().join("synced")).unwrap();
-        let mapped = mapped.with_shared_mark(&OsDisk);
-        assert_eq!(mapped.get().unwrap(), late);
+        let mapped = mapped.with_shared_mark();
+        for _ in 0..=UNMAPPED_READS {
+            assert_eq!(mapped.get().unwrap(), late);
+        }
+        assert_eq!(mapped.shared.get().is_some_and(Option::is_some), cfg!(target_os = "linux"));
         let later = Position { sequence: 2, offset: 128 };
         mapped.set(later).unwrap();
         assert_eq!(mark.get().unwrap(), later);

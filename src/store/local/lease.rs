@@ -192,7 +192,7 @@ impl Inner {
             let _ = self.sync_bell.set(sync_bell);
             let mut lock = LockFile::open(&*self.disk, self.layout.lock())?.with_bell(lock_bell);
             if !self.options.allow_network {
-                lock = lock.with_shared_record(&*self.disk);
+                lock = lock.with_shared_record();
             }
             let pace = Pace::default();
             *guard = Some(Writer { lock, pace, lease: None });

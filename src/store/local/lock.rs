@@ -67,8 +67,8 @@ impl LockFile {
     }
 
     /// Reads and writes the record without system calls, where that is possible.
-    pub(crate) fn with_shared_record(self, disk: &dyn Disk) -> LockFile {
-        LockFile { shared: disk.shared(&self.path, RECORD_BYTES), ..self }
+    pub(crate) fn with_shared_record(self) -> LockFile {
+        LockFile { shared: self.file.shared(RECORD_BYTES), ..self }
     }
 
     /// Takes the lock, waiting for others at most `timeout`.
@@ -269,7 +269,7 @@ mod tests {
         let open = || LockFile::open(&OsDisk, dir.path().join("lock")).unwrap();
         let lock = open();
         drop(lock.acquire(Duration::ZERO).unwrap());
-        let mapped = open().with_shared_record(&OsDisk);
+        let mapped = open().with_shared_record();
         assert!(mapped.acquire(Duration::ZERO).unwrap().holder_died);
         let guard = lock.acquire(Duration::ZERO).unwrap();
         assert!(guard.holder_died);

@@ -211,7 +211,8 @@ impl Manifest {
 fn checked_body(text: &str) -> Result<&str, String> {
     let body_bytes = text.trim_end_matches('\n').rfind('\n').ok_or("it has no last line")? + 1;
     let (body, end) = text.split_at(body_bytes);
-    match end == format!("end {}\n", blake3::hash(body.as_bytes())) {
+    let sum = Id::from_bytes(*blake3::hash(body.as_bytes()).as_bytes());
+    match end == format!("end {sum}\n") {
         true => Ok(body),
         false => Err("its checksum does not match".to_owned()),
     }

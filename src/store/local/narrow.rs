@@ -5,7 +5,12 @@
 //! 100 µs: longer than a short read takes. Two chunks at once, or eight, go through registers of 32
 //! bytes, which are always as fast. The hash is the same.
 //!
+//! Where a processor has no such registers, BLAKE3 is left to itself: it hashes four chunks at once
+//! in little more time than two.
+//!
 //! Not here: what is long. There the widest registers pay.
+
+use std::sync::OnceLock;
 
 /// What BLAKE3 hashes by itself before it joins hashes.
 const CHUNK_BYTES: usize = 1024;
@@ -13,8 +18,33 @@ const CHUNK_BYTES: usize = 1024;
 const TWO_CHUNKS: usize = 2 * CHUNK_BYTES;
 const EIGHT_CHUNKS: usize = 8 * CHUNK_BYTES;
 
-/// Feeds a hasher, two or eight chunks at once.
+/// What BLAKE3 calls the processors on which it uses no registers of 64 bytes.
+const WITHOUT_WIDEST: [&str; 6] = ["Portable", "SSE2", "SSE41", "AVX2", "NEON", "WASM32_SIMD"];
+
+/// Feeds a hasher, two or eight chunks at once where that is quicker.
 pub(super) fn update(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    match may_use_widest(hasher) {
+        true => update_in_pieces(hasher, bytes),
+        false => {
+            hasher.update(bytes);
+        }
+    }
+}
+
+/// Says whether BLAKE3 may use registers of 64 bytes on this processor.
+///
+/// It asked the processor, which takes long under a hypervisor, when it made its first hasher. A
+/// hasher says what it found only to people; where it says something else one day, pieces it is.
+fn may_use_widest(hasher: &blake3::Hasher) -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let said = format!("{hasher:?}");
+        let mut words = said.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        !words.any(|word| WITHOUT_WIDEST.contains(&word))
+    })
+}
+
+fn update_in_pieces(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
         // A piece begins where pieces of its length do, so that all of it is hashed at once.
@@ -34,6 +64,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_hasher_says_is_understood() {
+        let hasher = blake3::Hasher::new();
+        assert_eq!(may_use_widest(&hasher), format!("{hasher:?}").contains("AVX512"), "{hasher:?}");
+    }
+
+    #[test]
     fn the_hash_is_the_same_however_it_is_fed() {
         let bytes: Vec<u8> = (0..40_000u32).map(|at| ((at * at) >> 5) as u8).collect();
         for len in [0, 1, 1023, 1024, 1025, 2048, 4095, 4096, 4097, 8192, 16_384, 30_001, 40_000] {
@@ -41,13 +77,12 @@ mod tests {
                 let (head, rest) = bytes[..len].split_at(head.min(len));
                 let mut hasher = blake3::Hasher::new();
                 hasher.update(head);
+                let mut in_pieces = hasher.clone();
                 update(&mut hasher, rest);
-                assert_eq!(
-                    hasher.finalize(),
-                    blake3::hash(&bytes[..len]),
-                    "{} of {len}",
-                    head.len()
-                );
+                update_in_pieces(&mut in_pieces, rest);
+                let expected = blake3::hash(&bytes[..len]);
+                assert_eq!(hasher.finalize(), expected, "{} of {len}", head.len());
+                assert_eq!(in_pieces.finalize(), expected, "{} of {len}", head.len());
             }
         }
     }

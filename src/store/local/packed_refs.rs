@@ -22,6 +22,9 @@ const LINE_BYTES_MAX: u64 = 4096;
 /// How the names of the refs of sessions begin, and how those of their metadata end.
 const SESSIONS: &[u8] = b"sessions/";
 const META_ENDS: &[u8] = b"/meta\t";
+/// What is searched for: a search looks at two bytes first, and would take the slash and the tab,
+/// which `/HEAD` and `/main` have in the same places.
+const META_MARK: &[u8] = b"eta\t";
 /// Few sessions have refs of fewer bytes.
 const SESSION_BYTES: usize = 256;
 
@@ -118,19 +121,21 @@ impl PackedRefs {
         let mut lines = self.file.bytes(0, self.file.len() as usize)?;
         // Room that is not used is never touched.
         let mut sessions = Vec::with_capacity(lines.len() / SESSION_BYTES);
-        let meta_ends = bytes::Text::new(META_ENDS);
-        while let Some(end) = meta_ends.find(lines) {
-            let newline = bytes::find_last(b'\n', &lines[..end]);
+        let mark = bytes::Text::new(META_MARK);
+        while let Some(found) = mark.find(lines) {
+            let end = found + META_MARK.len();
+            let newline = bytes::find_last(b'\n', &lines[..found]);
             let name = &lines[newline.map_or(0, |newline| newline + 1)..end];
+            let name = name.strip_suffix(META_ENDS);
             // A branch or label may end in `/meta`, too.
-            if let Some(session) = name.strip_prefix(SESSIONS)
+            if let Some(session) = name.and_then(|name| name.strip_prefix(SESSIONS))
                 && !session.contains(&b'/')
             {
                 let session = std::str::from_utf8(session);
                 let at = self.file.len() - lines.len() as u64;
                 sessions.push(session.map_err(|_| self.damaged(at))?.to_owned());
             }
-            lines = &lines[end + META_ENDS.len()..];
+            lines = &lines[end..];
         }
         Ok(sessions)
     }
@@ -266,6 +271,7 @@ mod tests {
             "meta",
             "sessions/a-b/meta",
             "sessions/a/heads/meta",
+            "sessions/a/labels/beta",
             "sessions/a/labels/x/meta",
             "sessions/a/meta",
             "sessions/b/tip",
@@ -274,7 +280,7 @@ mod tests {
         ];
         let packed = |names: &[&str]| PackedRefs::from_memory(Path::new("x"), lines(names));
         assert_eq!(packed(&names).sessions().unwrap(), ["a-b", "a", "ü"]);
-        assert_eq!(packed(&names[4..6]).sessions().unwrap(), ["a"]);
+        assert_eq!(packed(&names[4..7]).sessions().unwrap(), ["a"]);
         assert!(packed(&[]).sessions().unwrap().is_empty());
     }
 }

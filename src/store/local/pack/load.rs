@@ -136,7 +136,7 @@ impl Pack {
     pub(super) fn block(&self, block: u32) -> Result<Block<'_>> {
         let place = self.index.block(block)?;
         self.mapping.will_need(place.offset, BLOCK_HEADER_BYTES + place.compressed_bytes as usize);
-        if self.touched.load(Ordering::Relaxed) == 0 {
+        if self.touched.load(Ordering::Relaxed) == 0 && self.may_have_dictionaries()? {
             self.mapping.will_need(0, BEGIN_BYTES.min(self.mapping.len()));
         }
         let found = Block::at(self.mapping()?, place.offset, &self.path)?;

@@ -23,7 +23,7 @@ const NEAR_STEPS_MAX: usize = 4096;
 /// How many steps a walk looks ahead at the most.
 const ROWS_MAX: usize = 1 << 12;
 /// A walk longer than this is read ahead by a thread.
-const SHORT_WALK: usize = 256;
+const SHORT_WALK: usize = 128;
 /// A long walk keeps a block of which it needs fewer objects at once: it may come back for others.
 const FEW: usize = 8;
 
