@@ -15,6 +15,7 @@ use crate::store::local::halves;
 use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
+use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 use crate::store::local::train;
 use crate::store::{Content, Stored};
@@ -54,6 +55,7 @@ impl Form {
             first_level: Some(PackOptions::QUICK_LEVEL),
             dictionary_level: PackOptions::QUICK_LEVEL,
             dictionaries: true,
+            is_checked: true,
             threads: THREADS,
             ..PackOptions::TIDY
         },
@@ -95,6 +97,14 @@ pub(crate) struct Source<'s> {
     pub(crate) is_wanted: &'s dyn Fn(u32) -> bool,
 }
 
+/// What is packed together.
+#[derive(Clone, Copy)]
+pub(crate) struct Contents<'s> {
+    pub(crate) sources: &'s [Source<'s>],
+    /// Loose objects that are small.
+    pub(crate) loose: &'s [Id],
+}
+
 /// What one pass over the sources takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kinds {
@@ -124,19 +134,20 @@ impl Inner {
         PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), options)
     }
 
-    /// Packs rows of packs, and loose objects that are small; `None` if it was told to stop.
+    /// Packs contents; `None` if it was told to stop.
     ///
-    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet, and the
-    /// names of their files are not durable.
+    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet, and
+    /// their files have no names.
     pub(crate) fn pack_anew(
         self: &Arc<Inner>,
         state: &Arc<State>,
-        sources: &[Source<'_>],
-        loose: &[Id],
+        contents: &Contents<'_>,
         form: Form,
         unpacked: &BlockCache,
         go_on: &mut dyn FnMut() -> bool,
+        ready: &mut Ready,
     ) -> Result<Option<Vec<PackInfo>>> {
+        let Contents { sources, loose } = *contents;
         let mut units = units(sources, Kinds::Rest)?;
         units.extend(self::units(sources, Kinds::Blobs)?);
         let runs = runs(&units);
@@ -165,7 +176,7 @@ impl Inner {
             }
             window.empty(&mut sink)?;
             if sink.len() > 0 {
-                done.push(self.finish_pack_unnamed(sink, state)?);
+                done.push(self.finish_pack_into(sink, state, ready)?);
             }
         }
         Ok(Some(done))
