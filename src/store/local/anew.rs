@@ -222,12 +222,15 @@ impl Inner {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<(PackWriter, Known)>> {
         let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
+        let objects = run.iter().map(|unit| unit.objects).sum();
         let sample_bytes = form.sample_bytes.min(raw_bytes / form.sample_share);
         if raw_bytes < DICTIONARY_RAW_BYTES_MIN {
-            let writer = self.new_pack(form.options.for_little())?;
+            let mut writer = self.new_pack(form.options.for_little())?;
+            writer.reserve(objects);
             return Ok(Some((writer, Known::new())));
         }
         let mut writer = self.new_pack(form.options)?;
+        writer.reserve(objects);
         let mut sample = Sample::default();
         let mut credit = 0;
         for unit in run {
