@@ -264,6 +264,13 @@ impl Content {
         self.buffer.len()
     }
 
+    /// Grows to the end of another part of the same buffer, if that begins so many bytes behind it.
+    pub(crate) fn join(&mut self, next: &Content, gap: usize) -> bool {
+        let is_next = self.shares_with(next) && self.range.end + gap == next.range.start;
+        self.range.end = if is_next { next.range.end } else { self.range.end };
+        is_next
+    }
+
     /// Says whether another is a part of the same buffer.
     pub(crate) fn shares_with(&self, other: &Content) -> bool {
         Arc::ptr_eq(&self.buffer, &other.buffer)

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::id::{Id, Kind};
+use crate::id::{self, Id, Kind};
 use crate::store::local::Inner;
 use crate::store::local::cache::BlockCache;
 use crate::store::local::halves;
 use crate::store::local::likeness;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions, PackWriter};
+use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 use crate::store::local::train;
 use crate::store::{Content, Stored};
@@ -24,8 +25,6 @@ const THREADS: usize = 2;
 /// A pack gets no more objects than this; then the next begins.
 const OBJECTS_MAX: usize = 1 << 19;
 
-/// A dictionary has one byte for so many of a pack.
-const DICTIONARY_SHARE: u64 = 16;
 /// What has less raw content than this gets no dictionary.
 const DICTIONARY_RAW_BYTES_MIN: u64 = 1 << 20;
 
@@ -38,12 +37,14 @@ pub(crate) struct Form {
     options: PackOptions,
     /// So much content of blobs is held at once to put together what is alike.
     alike_bytes: usize,
-    /// So much of all is looked at to make a dictionary.
+    /// So much of all is looked at to make a dictionary, and no more than one part in so many.
     sample_bytes: u64,
+    sample_share: u64,
     /// And of that, one stretch in so many.
     sample_one_in: u8,
-    /// A dictionary has no more than this.
+    /// A dictionary has no more than this, and one byte for so many of a pack.
     dictionary_bytes_max: u64,
+    dictionary_share: u64,
 }
 
 impl Form {
@@ -54,13 +55,16 @@ impl Form {
             first_level: Some(PackOptions::QUICK_LEVEL),
             dictionary_level: PackOptions::QUICK_LEVEL,
             dictionaries: true,
+            is_checked: true,
             threads: THREADS,
             ..PackOptions::TIDY
         },
         alike_bytes: 32 << 20,
         sample_bytes: 8 << 20,
+        sample_share: 4,
         sample_one_in: 64,
         dictionary_bytes_max: 512 << 10,
+        dictionary_share: 32,
     };
 
     /// As small as can be, without making readers wait.
@@ -73,8 +77,10 @@ impl Form {
         },
         alike_bytes: 96 << 20,
         sample_bytes: 32 << 20,
+        sample_share: 1,
         sample_one_in: 16,
         dictionary_bytes_max: 384 << 10,
+        dictionary_share: 16,
     };
 
     /// Compresses in the thread that writes.
@@ -93,6 +99,14 @@ type Add<'a> = dyn FnMut(&Id, Stored) -> Result<()> + 'a;
 pub(crate) struct Source<'s> {
     pub(crate) pack: &'s Pack,
     pub(crate) is_wanted: &'s dyn Fn(u32) -> bool,
+}
+
+/// What is packed together.
+#[derive(Clone, Copy)]
+pub(crate) struct Contents<'s> {
+    pub(crate) sources: &'s [Source<'s>],
+    /// Loose objects that are small.
+    pub(crate) loose: &'s [Id],
 }
 
 /// What one pass over the sources takes.
@@ -124,19 +138,20 @@ impl Inner {
         PackWriter::new(Arc::clone(&self.disk), &self.layout.pack_dir(), options)
     }
 
-    /// Packs rows of packs, and loose objects that are small; `None` if it was told to stop.
+    /// Packs contents; `None` if it was told to stop.
     ///
-    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet, and the
-    /// names of their files are not durable.
+    /// Blocks that were unpacked already are in the cache. Nobody names the new packs yet, and
+    /// their files have no names.
     pub(crate) fn pack_anew(
         self: &Arc<Inner>,
         state: &Arc<State>,
-        sources: &[Source<'_>],
-        loose: &[Id],
+        contents: &Contents<'_>,
         form: Form,
         unpacked: &BlockCache,
         go_on: &mut dyn FnMut() -> bool,
+        ready: &mut Ready,
     ) -> Result<Option<Vec<PackInfo>>> {
+        let Contents { sources, loose } = *contents;
         let mut units = units(sources, Kinds::Rest)?;
         units.extend(self::units(sources, Kinds::Blobs)?);
         let runs = runs(&units);
@@ -165,7 +180,7 @@ impl Inner {
             }
             window.empty(&mut sink)?;
             if sink.len() > 0 {
-                done.push(self.finish_pack_unnamed(sink, state)?);
+                done.push(self.finish_pack_into(sink, state, ready)?);
             }
         }
         Ok(Some(done))
@@ -207,15 +222,19 @@ impl Inner {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<(PackWriter, Known)>> {
         let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
+        let objects = run.iter().map(|unit| unit.objects).sum();
+        let sample_bytes = form.sample_bytes.min(raw_bytes / form.sample_share);
         if raw_bytes < DICTIONARY_RAW_BYTES_MIN {
-            let writer = self.new_pack(form.options.for_little())?;
+            let mut writer = self.new_pack(form.options.for_little())?;
+            writer.reserve(objects);
             return Ok(Some((writer, Known::new())));
         }
         let mut writer = self.new_pack(form.options)?;
+        writer.reserve(objects);
         let mut sample = Sample::default();
         let mut credit = 0;
         for unit in run {
-            credit += form.sample_bytes.min(raw_bytes);
+            credit += sample_bytes;
             if credit < raw_bytes {
                 continue;
             }
@@ -231,7 +250,7 @@ impl Inner {
         }
         sample.know(form.options.threads);
         let parts = sample.parts(form.options.block_bytes);
-        let bytes_max = (raw_bytes / DICTIONARY_SHARE).min(form.dictionary_bytes_max);
+        let bytes_max = (raw_bytes / form.dictionary_share).min(form.dictionary_bytes_max);
         let (one_in, threads) = (form.sample_one_in, form.options.threads);
         writer.set_dictionary(train::shared_text(&parts, bytes_max as usize, one_in, threads))?;
         Ok(Some((writer, sample.known)))
@@ -314,25 +333,32 @@ fn runs(units: &[Unit]) -> Vec<&[Unit]> {
 /// Some of the contents that will be packed.
 #[derive(Default)]
 struct Sample {
-    rest: Vec<u8>,
+    /// What follows each other in a block is one text.
+    rest: Vec<Content>,
     blobs: Vec<(Id, Content)>,
-    /// How long the blocks are that the blobs hold.
+    /// How long the blocks are that these hold.
     held_bytes: usize,
     known: Known,
 }
 
 impl Sample {
     fn add(&mut self, id: &Id, Stored { kind, content }: Stored) {
-        if kind != Kind::Blob {
-            self.rest.extend_from_slice(&content);
+        let header = id::Header::new(kind, content.len() as u64);
+        let (is_blob, gap) = (kind == Kind::Blob, header.bytes().len());
+        if !is_blob && self.rest.last_mut().is_some_and(|last| last.join(&content, gap)) {
             return;
         }
-        let is_beside = |(_, last): &(Id, Content)| last.shares_with(&content);
-        let more = if self.blobs.last().is_some_and(is_beside) { 0 } else { content.held_bytes() };
+        let last = if is_blob { self.blobs.last().map(|(_, it)| it) } else { self.rest.last() };
+        let is_beside = last.is_some_and(|last| last.shares_with(&content));
+        let more = if is_beside { 0 } else { content.held_bytes() };
         // A content holds its whole block, of which little may be in the sample.
         let is_held = self.held_bytes + more <= SAMPLE_HELD_BYTES_MAX;
         self.held_bytes += if is_held { more } else { 0 };
-        self.blobs.push((*id, if is_held { content } else { content.to_vec().into() }));
+        let content = if is_held { content } else { content.to_vec().into() };
+        match is_blob {
+            true => self.blobs.push((*id, content)),
+            false => self.rest.push(content),
+        }
     }
 
     /// Finds out what the blobs are like.
@@ -344,18 +370,22 @@ impl Sample {
     /// Gives parts as long as blocks, in the order in which all will lie: what is found within a
     /// block need not be in the dictionary.
     fn parts(&self, part_bytes: usize) -> Vec<Vec<&[u8]>> {
-        let mut parts: Vec<Vec<&[u8]>> = self.rest.chunks(part_bytes).map(|it| vec![it]).collect();
-        let (mut part, mut bytes) = (Vec::new(), 0);
-        for place in likeness::order(self.blobs.iter().map(|(id, _)| self.known[id].clone())) {
-            let content = &*self.blobs[place].1;
-            part.push(content);
-            bytes += content.len();
-            if bytes >= part_bytes {
-                parts.push(std::mem::take(&mut part));
-                bytes = 0;
+        let order = likeness::order(self.blobs.iter().map(|(id, _)| self.known[id].clone()));
+        let blobs: Vec<&Content> = order.into_iter().map(|place| &self.blobs[place].1).collect();
+        let rest: Vec<&Content> = self.rest.iter().collect();
+        let mut parts = Vec::new();
+        for texts in [rest, blobs] {
+            let (mut part, mut bytes) = (Vec::new(), 0);
+            for text in texts {
+                part.push(&**text);
+                bytes += text.len();
+                if bytes >= part_bytes {
+                    parts.push(std::mem::take(&mut part));
+                    bytes = 0;
+                }
             }
+            parts.push(part);
         }
-        parts.push(part);
         parts
     }
 }

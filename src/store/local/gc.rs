@@ -25,6 +25,7 @@ mod expire;
 mod leftovers;
 mod mark;
 mod pack;
+mod passing;
 mod report;
 mod roots;
 mod settle;
@@ -41,6 +42,7 @@ use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
 use mark::Marker;
+use passing::Passing;
 use roots::Roots;
 
 pub use due::{GcDue, GcThresholds};
@@ -51,7 +53,7 @@ pub use report::{GcReport, KindCounts, Waiting};
 /// whoever wrote it may be about to point to it.
 const YOUNG_MS: i64 = 3_600_000;
 
-/// How hard zstd tries on what is packed once more at once: hardly.
+/// How hard zstd tries on what is sealed, and packed once more at once: hardly.
 const PASSING_LEVEL: i32 = -4;
 
 /// What a collection does.
@@ -133,6 +135,8 @@ struct Collection<'a> {
     garbage: HashMap<Id, u64>,
     /// Since when there was too little time.
     cut_since: Option<i64>,
+    /// What was in the journal, until it is packed.
+    passing: Option<Passing>,
 }
 
 impl LocalStore {
@@ -160,13 +164,25 @@ impl LocalStore {
 impl<'a> Collection<'a> {
     fn new(inner: &'a Arc<Inner>, options: &'a GcOptions<'a>) -> Collection<'a> {
         let report = GcReport::default();
-        let garbage = HashMap::new();
-        Collection { inner, options, begun: Instant::now(), report, garbage, cut_since: None }
+        Collection {
+            inner,
+            options,
+            begun: Instant::now(),
+            report,
+            garbage: HashMap::new(),
+            cut_since: None,
+            passing: None,
+        }
     }
 
-    /// Says how the journal is packed, of which all is packed once more.
-    fn passing(&self) -> PackOptions {
-        let threads = if self.options.one_thread { 0 } else { 2 };
+    /// Says how many threads may help.
+    fn threads(&self) -> usize {
+        if self.options.one_thread { 0 } else { 2 }
+    }
+
+    /// Says how the journal is sealed, where all of it is packed once more.
+    fn seal_options(&self) -> PackOptions {
+        let threads = self.threads();
         PackOptions { level: PASSING_LEVEL, threads, ..PackOptions::default() }
     }
 
@@ -195,7 +211,7 @@ impl<'a> Collection<'a> {
     }
 
     fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
-        self.inner.checkpoint_if_due(self.passing())?;
+        self.take_journal()?;
         self.expire_operations()?;
         match !self.options.aggressive && self.is_noted()? {
             true => self.tidy_up(),
@@ -210,6 +226,9 @@ impl<'a> Collection<'a> {
         let tell =
             |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
         let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
+        if let Some(passing) = &self.passing {
+            marker.take(passing);
+        }
         marker.mark_journal(&snapshot)?;
         marker.mark_named(&snapshot)?;
         let named = marker.reached();

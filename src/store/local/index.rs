@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::pack::PackInfo;
-use super::paged::{Magic, PAGE_BYTES, Paged, PagedWriter, u32_at, u64_at};
+use super::paged::{Magic, PAGE_BYTES, Paged, u32_at, u64_at};
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::id::{Id, Kind, Prefix};
@@ -103,7 +103,6 @@ impl Index {
     }
 
     /// Takes a payload that was made in memory.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_memory(
         path: &Path,
         payload: Vec<u8>,
@@ -369,7 +368,7 @@ fn value(begin: u64) -> u64 {
 
 /// Writes the payload of an index: rows in the order of their ids, blocks in the order of the pack.
 pub(crate) fn write_index<'r>(
-    writer: &mut PagedWriter,
+    out: &mut dyn FnMut(&[u8]) -> Result<()>,
     pack_id: &Id,
     pack_bytes: u64,
     rows: impl Iterator<Item = (&'r Id, Position)> + Clone,
@@ -392,21 +391,21 @@ pub(crate) fn write_index<'r>(
         sum += count;
         header.extend_from_slice(&sum.to_le_bytes());
     }
-    writer.write(&header)?;
+    out(&header)?;
     for (id, _) in rows.clone() {
-        writer.write(id.as_bytes())?;
+        out(id.as_bytes())?;
     }
     for (_, position) in rows {
         debug_assert!(position.offset < 1 << OFFSET_BITS);
-        writer.write(&position.block.to_le_bytes())?;
+        out(&position.block.to_le_bytes())?;
         let place = (position.kind as u32) << OFFSET_BITS | position.offset;
-        writer.write(&place.to_le_bytes())?;
+        out(&place.to_le_bytes())?;
     }
     for block in blocks {
-        writer.write(&block.offset.to_le_bytes())?;
-        writer.write(&block.compressed_bytes.to_le_bytes())?;
-        writer.write(&block.raw_bytes.to_le_bytes())?;
-        writer.write(&block.checksum)?;
+        out(&block.offset.to_le_bytes())?;
+        out(&block.compressed_bytes.to_le_bytes())?;
+        out(&block.raw_bytes.to_le_bytes())?;
+        out(&block.checksum)?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@
 mod block;
 mod dictionary;
 mod fold;
+mod held;
 mod load;
 mod options;
 mod press;
@@ -49,6 +50,7 @@ pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use block::{fuzz_block, sealed_pack};
 
+pub(crate) use held::HeldPack;
 pub(crate) use options::PackOptions;
 pub(crate) use reindex::reindex;
 pub(crate) use salvage::salvage;
@@ -122,6 +124,8 @@ pub(crate) struct Pack {
     info: PackInfo,
     index: Index,
     mapping: Mapping,
+    /// The blocks of a pack that has no files.
+    held: Option<Vec<Arc<Vec<u8>>>>,
     stored_graph: OnceLock<Option<Graph>>,
     rebuilt_graph: OnceLock<Graph>,
     block_rows: OnceLock<BlockRows>,
@@ -151,6 +155,7 @@ impl Pack {
             info: *info,
             index,
             mapping,
+            held: None,
             stored_graph: OnceLock::new(),
             rebuilt_graph: OnceLock::new(),
             block_rows: OnceLock::new(),
@@ -171,6 +176,11 @@ impl Pack {
     /// Gives what the manifest says of it.
     pub(crate) fn info(&self) -> &PackInfo {
         &self.info
+    }
+
+    /// Gives the path of its file; of one that is held in memory, where it comes from.
+    pub(crate) fn file(&self) -> &Path {
+        &self.path
     }
 
     /// Gives the number of objects.
@@ -292,7 +302,7 @@ impl Pack {
 
     /// Says whether its blocks may be folded.
     pub(crate) fn may_be_folded(&self) -> Result<bool> {
-        Ok(u32_at(self.mapping()?, 12) & FLAG_FOLDED != 0)
+        Ok(!self.is_held() && u32_at(self.mapping()?, 12) & FLAG_FOLDED != 0)
     }
 
     /// Says whether it may have dictionaries.

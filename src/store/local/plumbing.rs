@@ -2,16 +2,17 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
-use crate::store::local::anew::{Form, Source};
+use crate::store::local::anew::{Contents, Form, Source};
 use crate::store::local::index::Position;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackOptions};
+use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
 
@@ -189,27 +190,21 @@ impl Inner {
     }
 
     /// Does as [`Inner::checkpoint`], in some form, unless there is nothing in the journal.
-    pub(crate) fn checkpoint_if_due(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
-        let state = self.refresh()?;
-        if self.is_at_rest(&state) { Ok(()) } else { self.checkpoint_as(options) }
-    }
-
     /// Closes the open segment and seals all that is closed: a store at rest is small.
     pub(crate) fn checkpoint(self: &Arc<Inner>) -> Result<()> {
-        self.checkpoint_as(PackOptions::default())
+        self.close_journal()?;
+        self.seal(PackOptions::default())?;
+        self.sweep()
     }
 
-    fn checkpoint_as(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
-        {
-            let mut writer = self.writer()?;
-            let (lock, mirrors) = writer.parts();
-            let guard = lock.acquire(self.options.lock_timeout)?;
-            let state = self.catch_up(&guard, mirrors)?;
-            let state = self.rest(&state)?;
-            guard.release(state.manifest.generation)?;
-        }
-        self.seal(options)?;
-        self.sweep()
+    /// Closes the open segment, and begins a short one.
+    pub(crate) fn close_journal(self: &Arc<Inner>) -> Result<()> {
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let state = self.catch_up(&guard, mirrors)?;
+        let state = self.rest(&state)?;
+        guard.release(state.manifest.generation).map(drop)
     }
 
     /// Writes every mirror file again that differs from its ref.
@@ -237,12 +232,15 @@ impl Inner {
         let all = |_| true;
         let sources = state.packs.iter().map(|pack| Source { pack, is_wanted: &all });
         let sources: Vec<Source<'_>> = sources.collect();
-        let new =
-            self.pack_anew(&state, &sources, &small, Form::TIDY, &self.cache, &mut || true)?;
+        let contents = Contents { sources: &sources, loose: &small };
+        let mut ready = Ready::default();
+        let (cache, go_on) = (&self.cache, &mut || true);
+        let new = self.pack_anew(&state, &contents, Form::TIDY, cache, go_on, &mut ready)?;
         let new = new.expect("it was not told to stop");
+        let dirs = ready.name(&*self.disk)?;
         let old: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
         if !new.is_empty() {
-            let dirs = [&*self.layout.pack_dir()];
+            let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
             self.edit_manifest_after(&dirs, |manifest| manifest.replace_packs(&old, &new))?;
         }
         for id in &small {

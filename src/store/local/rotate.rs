@@ -92,10 +92,10 @@ impl Inner {
         let old = state.open_segment();
         let mark = self.marked()?;
         old.write_again(state::marked_in(old, mark))?;
-        old.sync().map_err(|source| self.died(&old.path, source))?;
-
         let sequence = old.sequence + 1;
         let next = self.begin_segment(sequence, bytes)?;
+        old.sync_with(&next, &*self.disk).map_err(|source| self.died(&old.path, source))?;
+
         let mut manifest = state.manifest.clone();
         manifest.generation += 1;
         manifest.segments.last_mut().expect("a manifest names a segment").closed =
@@ -139,7 +139,7 @@ impl Inner {
         })
     }
 
-    /// Makes the file of a segment: the spare one where it is long enough. Its name is not durable.
+    /// Makes the file of a segment: the spare one where it is long enough. It is not durable yet.
     fn begin_segment(&self, sequence: u64, bytes: u64) -> Result<Segment> {
         let disk = &*self.disk;
         let (path, spare) = (self.layout.segment(sequence), self.layout.spare());
@@ -152,7 +152,7 @@ impl Inner {
             };
             allocate(disk, &path, bytes, zeros)?;
         }
-        Segment::begin(disk, &path, sequence)
+        Segment::begin_unsynced(disk, &path, sequence)
     }
 
     /// Gives the length of the segment after this one.

@@ -38,6 +38,27 @@ pub(crate) fn is_due(state: &State) -> bool {
     state.segments.len() > 1 || state.purge.is_some()
 }
 
+/// What takes the place of closed segments, but for their objects.
+pub(crate) struct SealedNames {
+    sequences: HashSet<u64>,
+    refs: FileRecord,
+    /// Operations, and whether those of all older files are among them.
+    log: Option<(LogRecord, bool)>,
+}
+
+impl SealedNames {
+    /// Puts it into a manifest, in the place of the segments.
+    pub(crate) fn replace(self, manifest: &mut Manifest) {
+        manifest.segments.retain(|record| !self.sequences.contains(&record.sequence));
+        manifest.refs = Some(self.refs);
+        match self.log {
+            Some((log, true)) => manifest.logs = vec![log],
+            Some((log, false)) => manifest.logs.push(log),
+            None => {}
+        }
+    }
+}
+
 impl Inner {
     /// Does what is due, unless another process is at it, and says whether it did.
     pub(crate) fn maintain(self: &Arc<Inner>) -> Result<bool> {
@@ -96,24 +117,30 @@ impl Inner {
             }
             packed => packed?,
         };
-        let number = state.manifest.generation + 1;
-        let refs = state.references(count, u64::MAX, "")?;
-        let path = self.layout.packed_refs(number);
-        let bytes = PackedRefs::prepare(&self.disk, &path, &refs, &mut ready)?;
-        let log = self.log_operations(&state, sealed, number, &mut ready)?;
+        let names = self.seal_names(&state, count, &mut ready)?;
         let dirs = ready.name(&*self.disk)?;
-        let sequences: HashSet<u64> = sealed.iter().map(|segment| segment.sequence).collect();
         let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
         self.edit_manifest_after(&dirs, |manifest| {
-            manifest.segments.retain(|record| !sequences.contains(&record.sequence));
             manifest.packs.extend(pack);
-            manifest.refs = Some(FileRecord { number, bytes });
-            match log {
-                Some((log, true)) => manifest.logs = vec![log],
-                Some((log, false)) => manifest.logs.push(log),
-                None => {}
-            }
+            names.replace(manifest);
         })
+    }
+
+    /// Prepares what takes the place of the refs and operations in the first closed segments.
+    pub(crate) fn seal_names(
+        &self,
+        state: &State,
+        count: usize,
+        ready: &mut Ready,
+    ) -> Result<SealedNames> {
+        let number = self.refresh()?.manifest.generation + 1;
+        let sealed = &state.segments[..count];
+        let refs = state.references(count, u64::MAX, "")?;
+        let path = self.layout.packed_refs(number);
+        let bytes = PackedRefs::prepare(&self.disk, &path, &refs, ready)?;
+        let log = self.log_operations(state, sealed, number, ready)?;
+        let sequences = sealed.iter().map(|segment| segment.sequence).collect();
+        Ok(SealedNames { sequences, refs: FileRecord { number, bytes }, log })
     }
 
     /// Packs the objects of closed segments, in the order in which they were written.
@@ -140,8 +167,7 @@ impl Inner {
         if empty {
             return Ok(None);
         }
-        let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
-        writer.finish_into(&mut |id| snapshot.depth_of(id), ready).map(Some)
+        self.finish_pack_into(writer, state, ready).map(Some)
     }
 
     /// Begins a pack; one that gets blocks of a form may have that form itself.
@@ -160,17 +186,15 @@ impl Inner {
         writer.finish(&mut |id| snapshot.depth_of(id))
     }
 
-    /// Finishes a pack whose names are made durable with the manifest that names it.
-    pub(crate) fn finish_pack_unnamed(
+    /// Finishes a pack whose files get their names with others.
+    pub(crate) fn finish_pack_into(
         self: &Arc<Inner>,
         writer: PackWriter,
         state: &Arc<State>,
+        ready: &mut Ready,
     ) -> Result<PackInfo> {
         let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
-        let mut ready = Ready::default();
-        let info = writer.finish_into(&mut |id| snapshot.depth_of(id), &mut ready)?;
-        ready.name(&*self.disk)?;
-        Ok(info)
+        writer.finish_into(&mut |id| snapshot.depth_of(id), ready)
     }
 
     /// Writes the operations of closed segments to a file; all operations, if there are many files.

@@ -140,12 +140,18 @@ impl Segment {
     /// Makes an allocated file the segment with this number. Its name is durable after the caller
     /// has synced the directory.
     pub(crate) fn begin(disk: &dyn Disk, path: &Path, sequence: u64) -> Result<Segment> {
+        let segment = Segment::begin_unsynced(disk, path, sequence)?;
+        segment.sync().map_err(Error::io("sync", path))?;
+        Ok(segment)
+    }
+
+    /// Makes an allocated file the segment with this number. Neither it nor its name is durable.
+    pub(crate) fn begin_unsynced(disk: &dyn Disk, path: &Path, sequence: u64) -> Result<Segment> {
         let file = disk.open(path, OpenMode::Write).map_err(Error::io("open", path))?;
         let mut salt = Salt::default();
         disk.random(&mut salt).map_err(Error::io("draw a salt for", path))?;
         let header = header(sequence, &salt);
         file.write_all_at(&header, 0).map_err(Error::io("write", path))?;
-        file.sync_data().map_err(Error::io("sync", path))?;
         let bytes = file.len().map_err(Error::io("read", path))?;
         let segment = Segment::assemble(path, file, sequence, salt, bytes);
         segment.vouched.store(true, Ordering::Release);
@@ -338,6 +344,11 @@ impl Segment {
     /// Makes all that was written durable.
     pub(crate) fn sync(&self) -> std::io::Result<()> {
         self.file.sync_data()
+    }
+
+    /// Makes all that was written to it and to another durable.
+    pub(crate) fn sync_with(&self, other: &Segment, disk: &dyn Disk) -> std::io::Result<()> {
+        disk.sync_all(&[&*self.file, &*other.file], &[])
     }
 
     /// Takes the task to prepare the segment after this one, unless another process has it.

@@ -10,7 +10,7 @@
 use super::Collection;
 use crate::disk::{self, OpenMode};
 use crate::error::{Error, Result};
-use crate::store::local::pack::{Pack, PackFile};
+use crate::store::local::pack::Pack;
 
 const NOTE: &str = "gc-cut";
 const NOTE_BYTES_MAX: u64 = 32;
@@ -47,8 +47,8 @@ impl Collection<'_> {
         let Some(since_ms) = self.cut_since else {
             return Ok(false);
         };
-        let path = PackFile::Pack.path(&self.inner.layout.pack_dir(), &pack.info().id);
-        let modified = self.inner.disk.modified(&path).map_err(Error::io("look at", &path))?;
+        let path = pack.file();
+        let modified = self.inner.disk.modified(path).map_err(Error::io("look at", path))?;
         Ok(modified.is_some_and(|at| at >= since_ms))
     }
 }

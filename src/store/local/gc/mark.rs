@@ -24,6 +24,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::bits::Bits;
+use super::passing::Passing;
 use super::roots::Roots;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -31,7 +32,7 @@ use crate::object::{self, NewObject};
 use crate::store::local::Inner;
 use crate::store::local::cache::BlockCache;
 use crate::store::local::durable::Position;
-use crate::store::local::pack::{Pack, PackFile};
+use crate::store::local::pack::Pack;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
@@ -43,6 +44,13 @@ pub(super) struct Marked {
     pub(super) pack: Arc<Pack>,
     pub(super) reached: Bits,
     scanned: Bits,
+}
+
+impl Marked {
+    fn none_of(pack: &Arc<Pack>) -> Marked {
+        let (reached, scanned) = (Bits::below(pack.len()), Bits::below(pack.len()));
+        Marked { pack: Arc::clone(pack), reached, scanned }
+    }
 }
 
 /// An object in a file of its own, or in the journal.
@@ -104,15 +112,10 @@ impl<'a> Marker<'a> {
         tell: &'a dyn Fn(u64),
         is_alone: bool,
     ) -> Result<Marker<'a>> {
-        let marked = |pack: &Arc<Pack>| Marked {
-            pack: Arc::clone(pack),
-            reached: Bits::below(pack.len()),
-            scanned: Bits::below(pack.len()),
-        };
         let raw_bytes = raw_bytes(state)?;
         let mut marker = Marker {
             inner,
-            packs: state.all_packs().map(marked).collect(),
+            packs: state.all_packs().map(Marked::none_of).collect(),
             live: state.packs.len(),
             singles: HashMap::new(),
             pending: BTreeSet::new(),
@@ -133,6 +136,13 @@ impl<'a> Marker<'a> {
             marker.single(aside.id, Place::Aside);
         }
         Ok(marker)
+    }
+
+    /// Takes segments that are held as a pack. Nothing of it is reached yet.
+    pub(super) fn take(&mut self, passing: &Passing) {
+        self.packs.insert(self.live, Marked::none_of(&passing.pack));
+        self.live += 1;
+        self.seen = Position { sequence: passing.next_sequence, offset: 0 };
     }
 
     /// Notes an object outside packs. Of two places the one that writers see counts.
@@ -178,10 +188,9 @@ impl<'a> Marker<'a> {
             let modified = self.inner.disk.modified(path).map_err(Error::io("look at", path));
             Ok::<bool, Error>(modified?.is_some_and(|at| at > young_after_ms))
         };
-        let dir = self.inner.layout.pack_dir();
         let mut young = Vec::new();
         for (number, marked) in self.packs[..self.live].iter().enumerate() {
-            if is_young(&PackFile::Pack.path(&dir, &marked.pack.info().id))? {
+            if is_young(marked.pack.file())? {
                 young.push(number);
             }
         }

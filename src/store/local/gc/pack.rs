@@ -7,6 +7,7 @@
 //! block; one without any is left alone.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Collection;
@@ -14,10 +15,11 @@ use super::bits::Bits;
 use super::mark::{Marked, Marker, Place};
 use crate::error::Result;
 use crate::id::Id;
-use crate::store::local::anew::{Form, Source};
+use crate::store::local::anew::{Contents, Form, Source};
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::manifest::CruftRecord;
 use crate::store::local::pack::{Pack, PackInfo, PackOptions};
+use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 
 /// One part in so many may be garbage before a pack is packed anew instead of copied.
@@ -151,6 +153,7 @@ impl Collection<'_> {
         state: &Arc<State>,
     ) -> Result<bool> {
         let packs = || group.numbers.iter().map(|number| &marker.packs[*number]);
+        let mut ready = Ready::default();
         let new: Vec<PackInfo> = if group.is_anew {
             let form = if self.options.aggressive { Form::SMALL } else { Form::TIDY };
             let form = if self.options.one_thread { form.alone() } else { form };
@@ -159,9 +162,10 @@ impl Collection<'_> {
             let sources: Vec<Source<'_>> = sources
                 .map(|(marked, wanted)| Source { pack: &marked.pack, is_wanted: wanted })
                 .collect();
+            let contents = Contents { sources: &sources, loose };
             let (inner, unpacked) = (self.inner, &marker.unpacked);
             let mut go_on = || !self.is_out_of_time();
-            match inner.pack_anew(state, &sources, loose, form, unpacked, &mut go_on)? {
+            match inner.pack_anew(state, &contents, form, unpacked, &mut go_on, &mut ready)? {
                 Some(new) => new,
                 None => return Ok(false),
             }
@@ -170,17 +174,33 @@ impl Collection<'_> {
             let is_wanted = |row| marked.reached.has(row);
             self.inner.rewrite(&marked.pack, &is_wanted, state)?.into_iter().collect()
         };
-        let cruft = self.write_cruft(group, marker)?;
+        let cruft = self.write_cruft(group, marker, &mut ready)?;
         let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();
-        self.inner.edit_manifest_after(&[&self.inner.layout.pack_dir()], |manifest| {
+        let passed = self.passing.take_if(|passing| old.contains(&passing.pack.info().id));
+        let names = passed.as_ref().map(|it| self.inner.seal_names(state, it.segments, &mut ready));
+        let names = names.transpose()?;
+        let dirs = ready.name(&*self.inner.disk)?;
+        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
+        self.inner.edit_manifest_after(&dirs, |manifest| {
+            if let (Some(passed), Some(names)) = (passed, names) {
+                // The newest, as if it had been sealed.
+                manifest.packs.push(*passed.pack.info());
+                names.replace(manifest);
+            }
             manifest.replace_packs(&old, &new);
             manifest.cruft.extend(cruft);
         })?;
         Ok(true)
     }
 
-    /// Packs what was not reached; where it is dropped at once, the old packs are the cruft.
-    fn write_cruft(&mut self, group: &Group, marker: &Marker<'_>) -> Result<Vec<CruftRecord>> {
+    /// Packs what was not reached; where it is dropped at once, the old packs are the cruft, if they
+    /// have files.
+    fn write_cruft(
+        &mut self,
+        group: &Group,
+        marker: &Marker<'_>,
+        ready: &mut Ready,
+    ) -> Result<Vec<CruftRecord>> {
         let since_ms = self.options.now_ms;
         let mut cruft = Vec::new();
         let mut writer = None;
@@ -192,7 +212,7 @@ impl Collection<'_> {
             for row in (0..marked.pack.len()).filter(|row| !marked.reached.has(*row)) {
                 self.report.set_aside.add(marked.pack.kind(row)?);
             }
-            if self.options.drops_now() {
+            if self.options.drops_now() && !marked.pack.is_held() {
                 let pack = *marked.pack.info();
                 self.garbage.insert(pack.id, garbage);
                 cruft.push(CruftRecord { pack, since_ms });
@@ -208,7 +228,7 @@ impl Collection<'_> {
         }
         if let Some(writer) = writer {
             // Of what it links, much may be gone.
-            let pack = writer.finish(&mut |_| Ok(None))?;
+            let pack = writer.finish_into(&mut |_| Ok(None), ready)?;
             cruft.push(CruftRecord { pack, since_ms });
         }
         Ok(cruft)

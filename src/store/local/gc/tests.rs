@@ -12,6 +12,7 @@ use crate::store::{
 };
 use crate::walk;
 
+mod journal;
 mod threads;
 mod twins;
 
@@ -59,6 +60,10 @@ fn open(dir: &tempfile::TempDir) -> LocalStore {
 
 impl World {
     fn new() -> World {
+        World::filled(true)
+    }
+
+    fn filled(is_packed: bool) -> World {
         let dir = tempfile::tempdir().unwrap();
         let (gc, writer) = (open(&dir), open(&dir));
         let blob = NewObject::blob(b"a long string".repeat(99)).unwrap();
@@ -75,7 +80,9 @@ impl World {
             last = vec![kept.id];
         }
         commit(&writer, &[], "gone", None).unwrap();
-        gc.repack().unwrap();
+        if is_packed {
+            gc.repack().unwrap();
+        }
         writer.snapshot().unwrap();
         World { dir, gc, writer, blob, parent, garbage, large }
     }
@@ -229,11 +236,14 @@ fn attach(world: &World, is_supplied: bool) -> Result<()> {
 
 #[test]
 fn a_writer_between_any_two_steps_loses_nothing() {
+    let later = NOW_MS - 14 * DAY_MS;
+    let cases = [(NOW_MS, true), (NOW_MS, false), (later, true), (later, false)];
     for (name, act, is_refused) in ACTS {
         for step in [Step::Marked, Step::PacksWritten, Step::SetAside, Step::Settled] {
-            for prune_ms in [NOW_MS, NOW_MS - 14 * DAY_MS] {
-                let context = format!("{name} after {step:?}, prune {}", prune_ms == NOW_MS);
-                let world = World::new();
+            for (prune_ms, is_packed) in cases {
+                let now = prune_ms == NOW_MS;
+                let context = format!("{name} after {step:?}, prune {now}, packed {is_packed}");
+                let world = World::filled(is_packed);
                 let options = World::options(prune_ms);
                 let mut outcome = None;
                 let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |done| {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::disk::OsDisk;
+use crate::store::local::paged::PagedWriter;
 
 fn index_of(ids: &BTreeSet<Id>) -> (tempfile::TempDir, Index) {
     let dir = tempfile::tempdir().unwrap();
@@ -13,7 +14,7 @@ fn index_of(ids: &BTreeSet<Id>) -> (tempfile::TempDir, Index) {
     let mut writer = PagedWriter::create(Arc::new(OsDisk), &path).unwrap();
     let position = |offset| Position { block: 3, kind: Kind::Entry, offset };
     let rows = ids.iter().zip(0..).map(|(id, row)| (id, position(row)));
-    write_index(&mut writer, &pack_id, 77, rows, &[]).unwrap();
+    write_index(&mut |bytes| writer.write(bytes), &pack_id, 77, rows, &[]).unwrap();
     let bytes = writer.finish(INDEX_MAGIC, INDEX_VERSION, &path).unwrap();
     let index = Index::open_alone(&OsDisk, &path, bytes, &pack_id, 77).unwrap();
     (dir, index)

@@ -36,6 +36,9 @@ impl Pack {
         cache: &BlockCache,
         keep: bool,
     ) -> Result<Arc<Vec<u8>>> {
+        if let Some(raw) = self.held.as_ref().and_then(|held| held.get(block as usize)) {
+            return Ok(Arc::clone(raw));
+        }
         let key = CacheKey { pack: self.info.id, number: block };
         if let Some(kept) = cache.get(&key) {
             return Ok(kept);

@@ -17,6 +17,9 @@ pub(crate) struct PackOptions {
     pub(crate) fold: bool,
     /// Whether it may have dictionaries.
     pub(crate) dictionaries: bool,
+    /// Whether all that is added is known to be what its id says: it was hashed already, or lay
+    /// where a checked index says, in a block with the checksum that the index has for it.
+    pub(crate) is_checked: bool,
     /// How many threads compress, beside the one that writes; with none, that one does.
     pub(crate) threads: usize,
 }
@@ -34,6 +37,7 @@ impl PackOptions {
         tail_bytes: 0,
         fold: true,
         dictionaries: false,
+        is_checked: false,
         threads: 0,
     };
 

@@ -45,6 +45,8 @@ pub(super) struct How {
     pub(super) first_level: Option<i32>,
     pub(super) fold: bool,
     pub(super) dictionary: Option<Placed>,
+    /// Whether objects are known to be what their ids say.
+    pub(super) is_checked: bool,
     /// Threads beside this one.
     pub(super) threads: usize,
 }
@@ -85,9 +87,10 @@ impl Press {
         Press { how, here: None, beside: None, given: 0, taken: 0, done: BTreeMap::new() }
     }
 
-    /// Says whether objects are hashed by whoever compresses them.
+    /// Says whether objects need not be hashed before they come: whoever compresses them does it,
+    /// or it was done.
     pub(super) fn hashes(&self) -> bool {
-        self.how.threads > 0
+        self.how.is_checked || self.how.threads > 0
     }
 
     /// Uses a dictionary from now on.
@@ -182,7 +185,13 @@ fn work(how: &How, waiting: &Mutex<Receiver<(u64, Full)>>, results: &Sender<Answ
         };
         let pressed = match &mut worker {
             Ok(worker) => {
-                catch_unwind(AssertUnwindSafe(|| check(&full).and_then(|()| worker.press(full))))
+                let press = || {
+                    if !how.is_checked {
+                        check(&full)?;
+                    }
+                    worker.press(full)
+                };
+                catch_unwind(AssertUnwindSafe(press))
             }
             Err(error) => {
                 let told = std::io::Error::other(error.to_string());
@@ -307,7 +316,14 @@ mod tests {
     #[test]
     fn a_panic_in_a_thread_reaches_whoever_waits() {
         for threads in [1, 2, 3] {
-            let how = How { level: 1, first_level: None, fold: false, dictionary: None, threads };
+            let how = How {
+                level: 1,
+                first_level: None,
+                fold: false,
+                dictionary: None,
+                is_checked: false,
+                threads,
+            };
             let taken = catch_unwind(|| {
                 let mut press = Press::new(how);
                 // No object begins so, and whoever gets it panics.

@@ -49,7 +49,7 @@ pub(crate) fn reindex(disk: &Arc<dyn Disk>, dir: &Path, id: &Id) -> Result<PackI
     let index_path = PackFile::Index.path(dir, id);
     let mut writer = PagedWriter::create(Arc::clone(disk), &index_path)?;
     let places = rows.iter().map(|(id, place)| (id, *place));
-    write_index(&mut writer, id, pack.len() as u64, places, &blocks)?;
+    write_index(&mut |bytes| writer.write(bytes), id, pack.len() as u64, places, &blocks)?;
     let index_bytes = writer.finish_durably(INDEX_MAGIC, INDEX_VERSION, &index_path)?;
     Ok(PackInfo { id: *id, pack_bytes: pack.len() as u64, index_bytes, objects: rows.len() as u64 })
 }

@@ -72,8 +72,8 @@ impl PackWriter {
         options.block_bytes = options.block_bytes.min(PACKED_BYTES_MAX);
         options.tail_bytes = options.tail_bytes.min(STORED_BYTES_MAX);
         let near = dir.join("pack-new");
-        let PackOptions { level, first_level, fold, threads, .. } = options;
-        let how = How { level, first_level, fold, dictionary: None, threads };
+        let PackOptions { level, first_level, fold, is_checked, threads, .. } = options;
+        let how = How { level, first_level, fold, dictionary: None, is_checked, threads };
         let mut writer = PackWriter {
             file: AsideFile::create(Arc::clone(&disk), &near)?,
             disk,
@@ -130,7 +130,8 @@ impl PackWriter {
 
     /// Adds an object; one that is there already is passed over.
     ///
-    /// It is hashed once more: what a pack replaces may be gone soon.
+    /// It is hashed once more, unless it is known to be checked: what a pack replaces may be gone
+    /// soon.
     pub(crate) fn add(&mut self, id: &Id, kind: Kind, content: &[u8]) -> Result<()> {
         if content.len() > PACKED_BYTES_MAX {
             return Err(Error::TooLarge {
@@ -178,6 +179,9 @@ impl PackWriter {
         }
         let ids = rows.iter().map(|row| pack.id(*row));
         let ids = ids.collect::<Result<Vec<Id>>>()?;
+        if let Some(held) = &pack.held {
+            return self.add_rows(pack, &held[block as usize], &rows, &ids);
+        }
         let found = pack.block(block)?;
         if rows.len() < all.len()
             || ids.iter().any(|id| self.number(id).is_some())
@@ -185,12 +189,7 @@ impl PackWriter {
             || found.header.form.has_dictionary && !self.options.dictionaries
             || found.stored().is_some()
         {
-            let raw = pack.load(block)?;
-            for (row, id) in rows.iter().zip(&ids) {
-                let span = pack.span(&raw, *row, &pack.index.position(*row)?)?;
-                self.add(id, span.kind, &raw[span.content])?;
-            }
-            return Ok(());
+            return self.add_rows(pack, &pack.load(block)?, &rows, &ids);
         }
         let mut hasher = blake3::Hasher::new();
         ids.iter().for_each(|id| {
@@ -217,6 +216,15 @@ impl PackWriter {
             Some((header, frame)) => self.put_block(&header, &frame),
             None => self.put_block(&found.header, found.frame),
         }
+    }
+
+    /// Adds rows of a block one by one.
+    fn add_rows(&mut self, pack: &Pack, raw: &[u8], rows: &[u32], ids: &[Id]) -> Result<()> {
+        for (row, id) in rows.iter().zip(ids) {
+            let span = pack.span(raw, *row, &pack.index.position(*row)?)?;
+            self.add(id, span.kind, &raw[span.content])?;
+        }
+        Ok(())
     }
 
     /// Copies the dictionary of another pack's block, once, and gives the block as it is here.
@@ -388,7 +396,8 @@ impl PackWriter {
             let (id, position) = &self.positions[*number as usize];
             (id, *position)
         });
-        write_index(&mut writer, pack_id, pack_bytes, rows, &self.blocks)?;
+        let mut out = |bytes: &[u8]| writer.write(bytes);
+        write_index(&mut out, pack_id, pack_bytes, rows, &self.blocks)?;
         writer.seal(INDEX_MAGIC, INDEX_VERSION)
     }
 

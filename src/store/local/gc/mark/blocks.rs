@@ -50,7 +50,7 @@ impl Marker<'_> {
         block: u32,
     ) -> Result<Arc<Vec<u8>>> {
         let (unpacked, keeps) = (&self.unpacked, self.keeps);
-        let Some(ahead) = &mut self.ahead else {
+        let Some(ahead) = self.ahead.as_mut().filter(|_| !pack.is_held()) else {
             return pack.block_of(block, unpacked, keeps);
         };
         let wanted = (number, block);
