@@ -16,6 +16,9 @@ use crate::store::local::{Inner, seal};
 /// How long a relaxed commit may stay unsynced.
 const SYNC_DELAY: Duration = Duration::from_millis(500);
 
+/// How long closed segments may wait for more of them, unless they are much.
+const SEAL_DELAY: Duration = Duration::from_secs(1);
+
 /// How often a lock that is kept is looked after.
 const TEND_PAUSE: Duration = Duration::from_millis(1);
 
@@ -43,6 +46,8 @@ struct Wanted {
     /// The next segment is to be prepared.
     spare: bool,
     maintenance: bool,
+    /// There is so much to seal that it should not wait for more.
+    maintenance_now: bool,
     /// The lock is kept, and has to be looked after.
     tending: bool,
     stop: bool,
@@ -80,7 +85,8 @@ impl Housekeeper {
             self.prepare_soon();
         }
         if seal::is_due(&state) {
-            self.maintain_soon();
+            let segment_bytes_max = self.shared.inner.options.segment_bytes_max;
+            self.maintain_soon(seal::is_pressing(&state, segment_bytes_max));
         }
     }
 
@@ -91,9 +97,14 @@ impl Housekeeper {
         }
     }
 
-    /// Asks for maintenance.
-    fn maintain_soon(&self) {
-        if !std::mem::replace(&mut self.shared.wanted().maintenance, true) {
+    /// Asks for maintenance, at once if there is much to seal.
+    fn maintain_soon(&self, is_much: bool) {
+        let mut wanted = self.shared.wanted();
+        let is_asked = wanted.maintenance && (wanted.maintenance_now || !is_much);
+        wanted.maintenance = true;
+        wanted.maintenance_now |= is_much;
+        drop(wanted);
+        if !is_asked {
             self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
         }
     }
@@ -186,8 +197,17 @@ impl Shared {
     /// then it waits for the next manifest.
     fn maintain(&self) {
         let mut tried_generation = None;
-        while let Some(mut wanted) = self.next(|wanted| wanted.maintenance) {
-            wanted.maintenance = false;
+        while let Some(wanted) = self.next(|wanted| wanted.maintenance) {
+            let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.maintenance_now;
+            let (mut wanted, _) = self
+                .changed
+                .wait_timeout_while(wanted, SEAL_DELAY, idle)
+                .unwrap_or_else(PoisonError::into_inner);
+            if wanted.stop {
+                // What is wanted is done at the end.
+                return;
+            }
+            (wanted.maintenance, wanted.maintenance_now) = (false, false);
             drop(wanted);
             let generation = Some(self.inner.state().manifest.generation);
             if tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
