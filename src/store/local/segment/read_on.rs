@@ -119,3 +119,98 @@ impl Segment {
         Ok(head.ok_or(Tail::Torn))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::disk::{Disk as _, DiskFile, OpenMode, OsDisk};
+    use crate::object::NewObject;
+    use crate::store::local::group::NewGroup;
+    use crate::store::local::segment::Zeros;
+
+    const SEGMENT_BYTES: u64 = 1 << 20;
+
+    /// Makes a segment, and opens it for another.
+    fn writer_and_reader(dir: &Path) -> (Segment, Segment) {
+        let path = dir.join("segment");
+        Segment::allocate(&OsDisk, &path, SEGMENT_BYTES, Zeros::Written).unwrap();
+        let writer = Segment::begin(&OsDisk, &path, 1).unwrap();
+        (writer, Segment::open(&OsDisk, &path, 1, true).unwrap())
+    }
+
+    fn append(writer: &Segment, byte: u8, bytes: usize) -> NewObject {
+        let object = NewObject::blob(vec![byte; bytes]).unwrap();
+        let objects = std::slice::from_ref(&object);
+        writer.append(&NewGroup { objects, close: false, ..NewGroup::closing() }, 0).unwrap();
+        object
+    }
+
+    fn file_of(segment: &Segment) -> Box<dyn DiskFile> {
+        OsDisk.open(&segment.path, OpenMode::Write).unwrap()
+    }
+
+    #[test]
+    fn the_next_group_vouches_for_the_one_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, reader) = writer_and_reader(dir.path());
+        for (place, bytes) in [70_000, 10, 20_000, 3].into_iter().enumerate() {
+            let before = writer.end();
+            append(&writer, place as u8, bytes);
+            reader.read_on_beside().unwrap();
+            assert_eq!(reader.end(), before, "nothing vouches for the last");
+        }
+        assert_eq!(reader.read_on(0, u64::MAX).unwrap(), Tail::Clean);
+        assert_eq!(reader.end(), writer.end(), "its contents do");
+
+        let object = append(&writer, 9, 5_000);
+        reader.read_on_beside().unwrap();
+        assert_eq!(reader.read_on(u64::MAX, u64::MAX).unwrap(), Tail::Clean);
+        assert_eq!(reader.end(), writer.end(), "who holds the lock does");
+        let location = reader.table().objects[&object.id];
+        assert_eq!(reader.read(&object.id, &location).unwrap(), *object.content);
+    }
+
+    #[test]
+    fn a_group_that_was_read_ahead_and_is_not_whole_is_never_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, reader) = writer_and_reader(dir.path());
+        append(&writer, 1, 100);
+        let whole = writer.closed_here();
+        append(&writer, 2, 40_000);
+        let end = writer.end().offset;
+        // The head is written, the contents not yet.
+        let file = file_of(&writer);
+        file.write_all_at(&[0; 4096], end - 4096).unwrap();
+        reader.read_on_beside().unwrap();
+        assert_eq!(reader.closed_here(), whole);
+        assert_eq!(reader.read_on(0, u64::MAX).unwrap(), Tail::Torn);
+        assert_eq!(reader.closed_here(), whole);
+
+        // Who recovers closes the segment before it.
+        reader.read_on_beside().unwrap();
+        assert_eq!(reader.read_on(u64::MAX, whole.bytes).unwrap(), Tail::Torn);
+        assert_eq!(reader.closed_here(), whole);
+
+        // It was only slow.
+        file.write_all_at(&[2; 4096], end - 4096).unwrap();
+        assert_eq!(reader.read_on(0, u64::MAX).unwrap(), Tail::Clean);
+        assert_eq!(reader.end(), writer.end());
+    }
+
+    #[test]
+    fn nothing_is_read_behind_the_group_that_closes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, reader) = writer_and_reader(dir.path());
+        append(&writer, 1, 100);
+        writer.append(&NewGroup::closing(), 0).unwrap();
+        for _ in 0..2 {
+            reader.read_on_beside().unwrap();
+        }
+        assert_eq!(reader.read_on(0, u64::MAX).unwrap(), Tail::Closed);
+        assert_eq!(reader.closed_here(), writer.closed_here());
+        reader.read_on_beside().unwrap();
+        assert_eq!(reader.end(), writer.end());
+    }
+}
