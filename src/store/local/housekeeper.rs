@@ -251,7 +251,10 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::disk::OsDisk;
+    use crate::object::NewObject;
+    use crate::store::local::state::State;
     use crate::store::local::{LocalStore, Options};
+    use crate::store::{Durability, Snapshot, Store as _, Transaction};
 
     #[test]
     fn a_thread_that_panicked_is_replaced() {
@@ -266,5 +269,29 @@ mod tests {
         housekeeper.wake(thread, "works", |shared| shared.wanted().sync = true);
         let finished = thread.lock().unwrap().take().unwrap().join();
         assert!(finished.is_ok() && housekeeper.shared.wanted().sync);
+    }
+
+    #[test]
+    fn what_is_closed_waits_for_more_and_is_sealed_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { segment_bytes_min: 4096, ..Options::default() };
+        let open = || LocalStore::open(Arc::new(OsDisk), dir.path(), options.clone()).unwrap();
+        drop(LocalStore::init(Arc::new(OsDisk), dir.path(), options.clone()).unwrap());
+        let store = open();
+        for byte in 0..3 {
+            let object = NewObject::blob(vec![byte; 3000]).unwrap();
+            let mut plan = |_: &dyn Snapshot| {
+                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+            };
+            store.commit(Durability::Relaxed, &mut plan).unwrap();
+        }
+        let closed = State::load(store.inner.access(), None).unwrap();
+        drop(store);
+        assert_eq!(open().inner.state().segments.len(), 1);
+        // On a slow machine it may have been sealed before.
+        if seal::is_due(&closed) {
+            assert!(!seal::is_pressing(&closed, options.segment_bytes_max));
+            assert!(seal::is_pressing(&closed, 4096 - 1024));
+        }
     }
 }
