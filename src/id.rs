@@ -147,11 +147,12 @@ impl Id {
     /// Hashes an object's kind, length and content.
     pub fn of(kind: Kind, content: &[u8]) -> Id {
         const SHORT_BYTES: usize = 1024;
-        const WHOLE_BYTES_MAX: usize = 128 << 10;
+        const PIECE_BYTES: usize = 16 << 10;
         let header = Header::new(kind, content.len() as u64);
         let header = header.bytes();
         // One piece is hashed faster than two, by more than it takes to put them together: behind
-        // a header, each stretch of 1 KiB is hashed by itself until there are many.
+        // a header, each stretch of 1 KiB is hashed by itself until there are many. Behind a piece
+        // of 16 of them there are.
         let hash = match header.len() + content.len() {
             bytes if bytes <= SHORT_BYTES => {
                 let mut whole = [0; SHORT_BYTES];
@@ -159,11 +160,11 @@ impl Id {
                 whole[header.len()..bytes].copy_from_slice(content);
                 blake3::hash(&whole[..bytes])
             }
-            bytes if bytes <= WHOLE_BYTES_MAX => blake3::hash(&[header, content].concat()),
+            bytes if bytes <= PIECE_BYTES => blake3::hash(&[header, content].concat()),
             _ => {
-                let mut hasher = IdHasher::new(kind, content.len() as u64);
-                hasher.update(content);
-                return hasher.finish();
+                let (first, rest) = content.split_at(PIECE_BYTES - header.len());
+                let mut hasher = blake3::Hasher::new();
+                hasher.update(&[header, first].concat()).update(rest).finalize()
             }
         };
         Id(*hash.as_bytes())

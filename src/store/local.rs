@@ -167,6 +167,9 @@ pub(crate) struct Inner {
     loading: Mutex<()>,
     /// Whether the contents in the journal were hashed.
     journal_checked: AtomicBool,
+    /// Whether this handle has read the journal to its end under the lock, and looked behind it for
+    /// what a power cut left: what comes later is written while it lives.
+    journal_seen: AtomicBool,
     /// Whether this handle has looked for what a crash left beside the mirror files: once will do.
     asides_swept: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
@@ -240,6 +243,7 @@ impl LocalStore {
             mark,
             loading: Mutex::new(()),
             journal_checked: AtomicBool::new(false),
+            journal_seen: AtomicBool::new(false),
             asides_swept: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),

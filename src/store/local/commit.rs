@@ -2,8 +2,8 @@
 //!
 //! The order of steps, and what a crash between them leaves:
 //!
-//! 1. Plan, drop what is known, check links: outside the lock, unless others were faster the last
-//!    time. Nothing.
+//! 1. Plan, drop what is known, check links: outside the lock. Where others were faster the last
+//!    time, read on instead: there is less to read under it. Nothing.
 //! 2. Large objects become loose files, durable under their names. Objects that nothing points to.
 //! 3. Take the lock; read on; if somebody was faster, plan again.
 //! 4. Append the group with one write. The transaction, or a torn tail that the next writer closes.
@@ -69,7 +69,9 @@ impl Inner {
         // What this handle knows may be behind what others committed: then it is planned again
         // under the lock, whatever came of it here. A disk that failed is not asked twice.
         let mut planned = None;
-        if !self.outrun.load(Ordering::Relaxed) {
+        if self.outrun.load(Ordering::Relaxed) {
+            self.read_on_meanwhile();
+        } else {
             let snapshot = LocalSnapshot::for_commit(self, self.state());
             match self.settle(&snapshot, plan) {
                 Err(error @ Error::Io { .. }) => return Err(error),
@@ -184,9 +186,9 @@ impl Inner {
             state = self.reload()?;
         }
         let first_write = !state.open_segment().is_vouched();
-        // Whoever wrote since this handle last looked gave the lock back in good order: its groups
-        // are whole, and their contents need not be hashed.
-        let trusted = !first_write && !guard.holder_died;
+        // Whoever wrote since this handle first looked gave the lock back in good order: its groups
+        // are whole, also in a segment that is new here, and their contents need not be hashed.
+        let trusted = self.journal_seen.load(Ordering::Acquire) && !guard.holder_died;
         if !(trusted && state.read_on_trusting(mark)?)
             && state.read_on(mark, first_write)? != Tail::Clean
         {
@@ -203,6 +205,7 @@ impl Inner {
             mirrors.set_whole(healed);
         }
         segment.write_again(state::marked_in(segment, mark))?;
+        self.journal_seen.store(true, Ordering::Release);
         Ok(state)
     }
 

@@ -16,6 +16,9 @@ use crate::store::local::{Inner, seal};
 /// How long a relaxed commit may stay unsynced.
 const SYNC_DELAY: Duration = Duration::from_millis(500);
 
+/// How long closed segments may wait for more of them, unless they are much.
+const SEAL_DELAY: Duration = Duration::from_secs(1);
+
 /// How often a lock that is kept is looked after.
 const TEND_PAUSE: Duration = Duration::from_millis(1);
 
@@ -43,6 +46,8 @@ struct Wanted {
     /// The next segment is to be prepared.
     spare: bool,
     maintenance: bool,
+    /// There is so much to seal that it should not wait for more.
+    maintenance_now: bool,
     /// The lock is kept, and has to be looked after.
     tending: bool,
     stop: bool,
@@ -80,7 +85,8 @@ impl Housekeeper {
             self.prepare_soon();
         }
         if seal::is_due(&state) {
-            self.maintain_soon();
+            let segment_bytes_max = self.shared.inner.options.segment_bytes_max;
+            self.maintain_soon(seal::is_pressing(&state, segment_bytes_max));
         }
     }
 
@@ -91,9 +97,14 @@ impl Housekeeper {
         }
     }
 
-    /// Asks for maintenance.
-    fn maintain_soon(&self) {
-        if !std::mem::replace(&mut self.shared.wanted().maintenance, true) {
+    /// Asks for maintenance, at once if there is much to seal.
+    fn maintain_soon(&self, is_much: bool) {
+        let mut wanted = self.shared.wanted();
+        let is_asked = wanted.maintenance && (wanted.maintenance_now || !is_much);
+        wanted.maintenance = true;
+        wanted.maintenance_now |= is_much;
+        drop(wanted);
+        if !is_asked {
             self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
         }
     }
@@ -186,8 +197,17 @@ impl Shared {
     /// then it waits for the next manifest.
     fn maintain(&self) {
         let mut tried_generation = None;
-        while let Some(mut wanted) = self.next(|wanted| wanted.maintenance) {
-            wanted.maintenance = false;
+        while let Some(wanted) = self.next(|wanted| wanted.maintenance) {
+            let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.maintenance_now;
+            let (mut wanted, _) = self
+                .changed
+                .wait_timeout_while(wanted, SEAL_DELAY, idle)
+                .unwrap_or_else(PoisonError::into_inner);
+            if wanted.stop {
+                // What is wanted is done at the end.
+                return;
+            }
+            (wanted.maintenance, wanted.maintenance_now) = (false, false);
             drop(wanted);
             let generation = Some(self.inner.state().manifest.generation);
             if tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
@@ -231,7 +251,10 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::disk::OsDisk;
+    use crate::object::NewObject;
+    use crate::store::local::state::State;
     use crate::store::local::{LocalStore, Options};
+    use crate::store::{Durability, Snapshot, Store as _, Transaction};
 
     #[test]
     fn a_thread_that_panicked_is_replaced() {
@@ -246,5 +269,29 @@ mod tests {
         housekeeper.wake(thread, "works", |shared| shared.wanted().sync = true);
         let finished = thread.lock().unwrap().take().unwrap().join();
         assert!(finished.is_ok() && housekeeper.shared.wanted().sync);
+    }
+
+    #[test]
+    fn what_is_closed_waits_for_more_and_is_sealed_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { segment_bytes_min: 4096, ..Options::default() };
+        let open = || LocalStore::open(Arc::new(OsDisk), dir.path(), options.clone()).unwrap();
+        drop(LocalStore::init(Arc::new(OsDisk), dir.path(), options.clone()).unwrap());
+        let store = open();
+        for byte in 0..3 {
+            let object = NewObject::blob(vec![byte; 3000]).unwrap();
+            let mut plan = |_: &dyn Snapshot| {
+                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+            };
+            store.commit(Durability::Relaxed, &mut plan).unwrap();
+        }
+        let closed = State::load(store.inner.access(), None).unwrap();
+        drop(store);
+        assert_eq!(open().inner.state().segments.len(), 1);
+        // On a slow machine it may have been sealed before.
+        if seal::is_due(&closed) {
+            assert!(!seal::is_pressing(&closed, options.segment_bytes_max));
+            assert!(seal::is_pressing(&closed, 4096 - 1024));
+        }
     }
 }

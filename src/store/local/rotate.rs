@@ -33,6 +33,9 @@ const OBJECTS_MIN: u64 = 32;
 const RESTING_BYTES: u64 = 8 << 10;
 /// Who finds no spare segment writes the zeros of one up to this length, and of a longer one says
 /// how many there are: to write them takes milliseconds, under the lock.
+///
+/// After a segment of up to this length, the next one is not longer either unless a spare one is:
+/// where zeros were only said, each write and each sync costs more.
 const HURRIED_ZEROS_MAX: u64 = 512 << 10;
 
 /// Makes a file of zeros under its name, whole or not at all. Its directory is not synced.
@@ -47,6 +50,11 @@ pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64, zeros: Zeros) -
     allocated
 }
 
+/// Gives the length of a segment that holds a group.
+fn bytes_for(group_bytes: u64) -> u64 {
+    group_bytes + HEADER_BYTES + CLOSE_BYTES
+}
+
 impl Inner {
     /// Says whether a segment holds as many objects as it should.
     pub(crate) fn is_crowded(&self, segment: &Segment) -> bool {
@@ -58,7 +66,13 @@ impl Inner {
     pub(crate) fn rotate(&self, state: &State, group_bytes: u64) -> Result<Arc<State>> {
         let segment = state.open_segment();
         segment.append(&NewGroup::closing(), 0)?;
-        self.next_segment(state, self.segment_bytes(segment, group_bytes))
+        let (usual, zeros_max) =
+            (self.segment_bytes(segment, group_bytes), self.hurried_zeros_max());
+        let bytes = match segment.bytes() <= zeros_max && group_bytes < BULK_GROUP_BYTES {
+            true => usual.min(zeros_max).max(bytes_for(group_bytes)),
+            false => usual,
+        };
+        self.next_segment(state, bytes)
     }
 
     /// Says whether the journal holds nothing, and is as short as it can be.
@@ -146,13 +160,17 @@ impl Inner {
         let renamed = disk.len(&spare).is_ok_and(|found| found >= bytes)
             && disk.rename(&spare, &path).is_ok();
         if !renamed {
-            let zeros = match bytes > self.options.segment_bytes_max.min(HURRIED_ZEROS_MAX) {
+            let zeros = match bytes > self.hurried_zeros_max() {
                 true => Zeros::Said,
                 false => Zeros::Written,
             };
             allocate(disk, &path, bytes, zeros)?;
         }
         Segment::begin_unsynced(disk, &path, sequence)
+    }
+
+    fn hurried_zeros_max(&self) -> u64 {
+        self.options.segment_bytes_max.min(HURRIED_ZEROS_MAX)
     }
 
     /// Gives the length of the segment after this one.
@@ -166,7 +184,7 @@ impl Inner {
         let by_object = (old.bytes_each() * OBJECTS_MIN).next_power_of_two();
         let usual = old.bytes().saturating_mul(2).max(ahead).max(by_object);
         let usual = usual.clamp(self.options.segment_bytes_min, longest);
-        usual.max(group_bytes + HEADER_BYTES + CLOSE_BYTES)
+        usual.max(bytes_for(group_bytes))
     }
 
     /// Zero-fills the next segment ahead of its use, if the open one is half full; a long one, if

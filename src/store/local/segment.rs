@@ -18,12 +18,13 @@
 //! - The table holds whole groups only, in order: reading on never takes anything back.
 
 mod again;
+mod read_on;
 mod window;
 
 pub(crate) mod salvage;
 mod survivors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -32,7 +33,7 @@ use crate::disk::{Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdMap, Kind};
 use crate::store::local::durable::Position;
-use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, PREFIX_BYTES, Place, Prefix, Salt};
+use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, Place, Salt};
 use crate::store::local::manifest::Closed;
 use crate::store::{Operation, RefMove, RefName, RefValue};
 use window::Window;
@@ -77,6 +78,8 @@ pub(crate) struct Table {
     pub(crate) synced: u64,
     /// The end of the last group that made, removed or retyped a ref: its mirror is another file.
     pub(crate) reshaped: u64,
+    /// The heads of groups behind `end`, for whose contents nothing vouches yet.
+    ahead: VecDeque<Head>,
 }
 
 /// Where an object's content is.
@@ -206,6 +209,7 @@ impl Segment {
             closed: false,
             synced: 0,
             reshaped: 0,
+            ahead: VecDeque::new(),
         };
         Segment {
             sequence,
@@ -277,46 +281,6 @@ impl Segment {
         self.bytes.saturating_sub(self.table().end) >= group_bytes.saturating_add(CLOSE_BYTES)
     }
 
-    /// Reads on to the last whole group, up to byte `until`, and says what stands behind it.
-    ///
-    /// Contents before `durable` are not hashed: the group is known to be on disk, and whoever
-    /// reads an object hashes it.
-    pub(crate) fn read_on(&self, durable: u64, until: u64) -> Result<Tail> {
-        let mut table = self.table_mut();
-        let limit = self.bytes.min(until);
-        let mut window = self.recent();
-        window.restart(durable);
-        let tail = self.add_groups(&mut table, &mut window, durable, limit);
-        window.keep_until(table.end);
-        tail
-    }
-
-    fn add_groups(
-        &self,
-        table: &mut Table,
-        window: &mut Window,
-        durable: u64,
-        limit: u64,
-    ) -> Result<Tail> {
-        while !table.closed {
-            let offset = table.end;
-            let start = window.get(self, offset, PREFIX_BYTES, limit)?;
-            let Some(prefix) = Prefix::read(start, offset, limit) else {
-                let clean = start.iter().all(|byte| *byte == 0);
-                return Ok(if clean { Tail::Clean } else { Tail::Torn });
-            };
-            let known = offset + prefix.length <= durable;
-            let wanted = if known { prefix.head_bytes as u64 } else { prefix.length };
-            let group = window.get(self, offset, wanted as usize, limit)?;
-            let head = prefix.head(group, &self.salt).filter(|_| prefix.previous == table.checksum);
-            match head {
-                Some(head) if known || head.contents_match(group) => table.add(head),
-                _ => return Ok(Tail::Torn),
-            }
-        }
-        Ok(Tail::Closed)
-    }
-
     /// Appends a group with one write. The caller holds the writer lock and has read on to the end.
     pub(crate) fn append(&self, group: &NewGroup<'_>, durable: u64) -> Result<()> {
         let mut table = self.table_mut();
@@ -331,6 +295,8 @@ impl Segment {
         self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
         recent.add(place.offset, &bytes);
         recent.put_spare(bytes);
+        // What could not be written whole may have been read ahead.
+        table.ahead.clear();
         table.add(head);
         Ok(())
     }

@@ -156,6 +156,9 @@ impl Inner {
     fn read_on_to_sync(&self, mark: Position) -> Arc<State> {
         let state = self.state();
         let segment = state.open_segment();
+        if segment.is_vouched() {
+            let _ = segment.read_on_beside();
+        }
         let tail = segment.read_on(state::marked_in(segment, mark), u64::MAX);
         let all = matches!(tail, Ok(Tail::Clean | Tail::Torn)) && mark.sequence <= segment.sequence;
         if all { state } else { self.refresh_from(mark).unwrap_or(state) }
@@ -167,8 +170,7 @@ impl Inner {
         let state = self.state();
         let segment = state.open_segment();
         if segment.is_vouched() {
-            let mark = self.look_at_mark();
-            let _ = segment.read_on(state::marked_in(segment, mark), u64::MAX);
+            let _ = segment.read_on_beside();
         }
     }
 

@@ -66,22 +66,25 @@ mod tests {
     use std::sync::Arc;
 
     use crate::disk::OsDisk;
-    use crate::error::Error;
+    use crate::error::{Error, Result};
+    use crate::id::Id;
     use crate::object::NewObject;
     use crate::store::local::{LocalStore, Options};
     use crate::store::{Durability, Snapshot, Store as _, Transaction};
+
+    fn commit(store: &LocalStore, text: &str) -> Result<Id> {
+        let object = NewObject::blob(text.into()).unwrap();
+        store.commit(Durability::Relaxed, &mut |_: &dyn Snapshot| {
+            Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+        })?;
+        Ok(object.id)
+    }
 
     #[test]
     fn who_comes_to_a_segment_vouches_for_nothing_that_was_lost() {
         let dir = tempfile::tempdir().unwrap();
         let options = || Options { background: false, ..Options::default() };
         let one = LocalStore::init(Arc::new(OsDisk), dir.path(), options()).unwrap().0;
-        let commit = |store: &LocalStore, text: &str| {
-            let object = NewObject::blob(text.into()).unwrap();
-            store.commit(Durability::Relaxed, &mut |_: &dyn Snapshot| {
-                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
-            })
-        };
         let begin = one.inner.state().open_segment().end().offset;
         commit(&one, "one").unwrap();
         let open = || LocalStore::open(Arc::new(OsDisk), dir.path(), options()).unwrap();
@@ -93,6 +96,29 @@ mod tests {
         let file = std::fs::OpenOptions::new().write(true).open(&segment.path).unwrap();
         file.write_all_at(&[0; 64], begin).unwrap();
         let error = commit(&late, "three").unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    }
+
+    #[test]
+    fn nor_does_who_wrote_to_the_segment_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let options =
+            || Options { background: false, segment_bytes_min: 4096, ..Options::default() };
+        let one = LocalStore::init(Arc::new(OsDisk), dir.path(), options()).unwrap().0;
+        let other = LocalStore::open(Arc::new(OsDisk), dir.path(), options()).unwrap();
+        commit(&one, "one").unwrap();
+        commit(&other, "two").unwrap();
+        let sequence = one.inner.state().open_segment().sequence;
+        commit(&one, &"three".repeat(700)).unwrap();
+        let last = commit(&one, &"four".repeat(700)).unwrap();
+        let state = one.inner.state();
+        let segment = state.open_segment();
+        assert!(segment.sequence > sequence);
+
+        let place = segment.table().objects[&last];
+        let file = std::fs::OpenOptions::new().write(true).open(&segment.path).unwrap();
+        file.write_all_at(&[0; 64], place.offset + 1000).unwrap();
+        let error = commit(&other, "five").unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     }
 }

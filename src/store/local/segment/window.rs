@@ -24,6 +24,8 @@ impl Window {
     /// How much is read where nobody else wrote the last time: enough to see that it is so.
     const STEP_ALONE: usize = 1 << 7;
     const STEP_MAX: usize = 1 << 20;
+    /// How much is read rather than skipped.
+    const GAP_MAX: u64 = 1 << 14;
     /// How much more is read at each step.
     const STEP_FACTOR: usize = 4;
     /// How much is kept for those who read objects, and how much is left when there is more.
@@ -62,9 +64,13 @@ impl Window {
     ) -> Result<&[u8]> {
         let count = count.min(limit.saturating_sub(offset) as usize);
         if self.held(offset, count).is_none() {
-            // A reader of heads skips contents: a small gap is read along.
-            let near = self.start..=self.end() + Window::STEP_MIN as u64;
-            if !near.contains(&offset) || self.held > Window::KEPT_BYTES_MAX {
+            // A reader of heads skips contents: a small gap is read along. Behind a long one there
+            // may be another.
+            let is_near = (self.start..=self.end() + Window::GAP_MAX).contains(&offset);
+            if !is_near && self.step < Window::STEP_MAX {
+                self.step = Window::STEP_MIN;
+            }
+            if !is_near || self.held > Window::KEPT_BYTES_MAX {
                 self.restart_at(offset);
             }
             let from = self.end();

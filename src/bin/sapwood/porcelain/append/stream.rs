@@ -248,7 +248,7 @@ impl Input {
             if available.is_empty() {
                 return Ok(self.buffer.len() > start);
             }
-            let end = available.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', available);
             let piece = &available[..end.unwrap_or(available.len())];
             let bytes = (self.buffer.len() - start + piece.len()) as u64;
             if bytes > OBJECT_BYTES_MAX {
