@@ -43,6 +43,8 @@ struct Wanted {
     /// The next segment is to be prepared.
     spare: bool,
     maintenance: bool,
+    /// It should not wait until the store is dropped.
+    maintenance_now: bool,
     /// The lock is kept, and has to be looked after.
     tending: bool,
     stop: bool,
@@ -80,7 +82,7 @@ impl Housekeeper {
             self.prepare_soon();
         }
         if seal::is_due(&state) {
-            self.maintain_soon();
+            self.maintain_soon(!self.shared.inner.can_wait(&state));
         }
     }
 
@@ -91,9 +93,14 @@ impl Housekeeper {
         }
     }
 
-    /// Asks for maintenance.
-    fn maintain_soon(&self) {
-        if !std::mem::replace(&mut self.shared.wanted().maintenance, true) {
+    /// Asks for maintenance, at the latest when the store is dropped.
+    fn maintain_soon(&self, is_urgent: bool) {
+        let mut wanted = self.shared.wanted();
+        wanted.maintenance = true;
+        let is_asked = wanted.maintenance_now;
+        wanted.maintenance_now |= is_urgent;
+        drop(wanted);
+        if is_urgent && !is_asked {
             self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
         }
     }
@@ -186,8 +193,8 @@ impl Shared {
     /// then it waits for the next manifest.
     fn maintain(&self) {
         let mut tried_generation = None;
-        while let Some(mut wanted) = self.next(|wanted| wanted.maintenance) {
-            wanted.maintenance = false;
+        while let Some(mut wanted) = self.next(|wanted| wanted.maintenance_now) {
+            (wanted.maintenance, wanted.maintenance_now) = (false, false);
             drop(wanted);
             let generation = Some(self.inner.state().manifest.generation);
             if tried_generation != generation && !matches!(self.inner.maintain(), Ok(true)) {
