@@ -3,6 +3,7 @@
 //! An id is BLAKE3 over `"<kind> <len>\0" + content`. The kind and the length are part of what is
 //! hashed, so an entry can never pass for a blob; compression is not, so it never touches an id.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -148,6 +149,10 @@ impl Id {
     pub fn of(kind: Kind, content: &[u8]) -> Id {
         const SHORT_BYTES: usize = 1024;
         const WHOLE_BYTES_MAX: usize = 128 << 10;
+        thread_local! {
+            /// Room that is used again: to get it and give it back takes as long as to fill it.
+            static WHOLE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
         let header = Header::new(kind, content.len() as u64);
         let header = header.bytes();
         // One piece is hashed faster than two, by more than it takes to put them together: behind
@@ -159,7 +164,12 @@ impl Id {
                 whole[header.len()..bytes].copy_from_slice(content);
                 blake3::hash(&whole[..bytes])
             }
-            bytes if bytes <= WHOLE_BYTES_MAX => blake3::hash(&[header, content].concat()),
+            bytes if bytes <= WHOLE_BYTES_MAX => WHOLE.with_borrow_mut(|whole| {
+                whole.clear();
+                whole.extend_from_slice(header);
+                whole.extend_from_slice(content);
+                blake3::hash(whole)
+            }),
             _ => {
                 let mut hasher = IdHasher::new(kind, content.len() as u64);
                 hasher.update(content);
