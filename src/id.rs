@@ -3,6 +3,7 @@
 //! An id is BLAKE3 over `"<kind> <len>\0" + content`. The kind and the length are part of what is
 //! hashed, so an entry can never pass for a blob; compression is not, so it never touches an id.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -148,6 +149,10 @@ impl Id {
     pub fn of(kind: Kind, content: &[u8]) -> Id {
         const SHORT_BYTES: usize = 1024;
         const PIECE_BYTES: usize = 16 << 10;
+        thread_local! {
+            /// Room that is used again: to get it and give it back takes as long as to fill it.
+            static PIECE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
         let header = Header::new(kind, content.len() as u64);
         let header = header.bytes();
         // One piece is hashed faster than two, by more than it takes to put them together: behind
@@ -160,12 +165,16 @@ impl Id {
                 whole[header.len()..bytes].copy_from_slice(content);
                 blake3::hash(&whole[..bytes])
             }
-            bytes if bytes <= PIECE_BYTES => blake3::hash(&[header, content].concat()),
-            _ => {
-                let (first, rest) = content.split_at(PIECE_BYTES - header.len());
-                let mut hasher = blake3::Hasher::new();
-                hasher.update(&[header, first].concat()).update(rest).finalize()
-            }
+            bytes => PIECE.with_borrow_mut(|piece| {
+                let (first, rest) = content.split_at(bytes.min(PIECE_BYTES) - header.len());
+                piece.clear();
+                piece.extend_from_slice(header);
+                piece.extend_from_slice(first);
+                match rest.is_empty() {
+                    true => blake3::hash(piece),
+                    false => blake3::Hasher::new().update(piece).update(rest).finalize(),
+                }
+            }),
         };
         Id(*hash.as_bytes())
     }

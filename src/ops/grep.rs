@@ -3,13 +3,12 @@
 mod literal;
 mod sieve;
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use regex::Regex;
 
 use crate::error::Result;
-use crate::id::Id;
+use crate::id::{Id, IdSet};
 use crate::ops::log::{Filter, Logged};
 use crate::ops::scan::scan;
 use crate::session::{Forest, View};
@@ -57,7 +56,7 @@ pub fn grep(
     let sieve = Sieve::of(&options.literals, options.ignores_case);
     let mut search = Search { snapshot, options, sieve: sieve.as_ref(), verdicts: None };
     search.sift()?;
-    let mut seen: HashSet<Id> = HashSet::new();
+    let mut seen = IdSet::default();
     let is_only = options.sessions.len() == 1;
     let mut sessions = options.sessions.iter();
     let mut failure = None;

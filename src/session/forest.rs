@@ -2,10 +2,8 @@
 //!
 //! It is put together from paths alone: no body is read, and each entry is passed once.
 
-use std::collections::HashMap;
-
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, IdMap};
 use crate::session::View;
 use crate::walk;
 
@@ -14,7 +12,7 @@ use crate::walk;
 pub struct Forest {
     ids: Vec<Id>,
     parents: Vec<Option<u32>>,
-    places: HashMap<Id, u32>,
+    places: IdMap<u32>,
 }
 
 impl Forest {

@@ -66,7 +66,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::disk::{self, Bell, Disk};
 use crate::error::{Error, Result};
@@ -176,6 +176,8 @@ pub(crate) struct Inner {
     outrun: AtomicBool,
     /// Rung after a sync; there from the first commit on.
     sync_bell: OnceLock<Bell>,
+    /// When this handle last wrote a large group.
+    last_large_group: Mutex<Option<Instant>>,
     /// The open segment for which the next one was seen to be prepared.
     spare_seen: AtomicU64,
     /// Held by the thread that prepares it.
@@ -247,6 +249,7 @@ impl LocalStore {
             asides_swept: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),
+            last_large_group: Mutex::new(None),
             spare_seen: AtomicU64::new(0),
             preparing: Mutex::new(()),
             syncing: Mutex::new(()),

@@ -21,7 +21,7 @@ use crate::store::local::train;
 use crate::store::{Content, Stored};
 
 /// How many threads compress, beside the one that reads and writes.
-const THREADS: usize = 2;
+pub(crate) const THREADS: usize = 2;
 /// A pack gets no more objects than this; then the next begins.
 const OBJECTS_MAX: usize = 1 << 19;
 

@@ -228,6 +228,7 @@ impl Inner {
         group: &NewGroup<'_>,
     ) -> Result<Arc<State>> {
         let bytes = group.bytes_max();
+        self.note_group(bytes);
         if !state.open_segment().has_room(bytes) || self.is_crowded(state.open_segment()) {
             state = self.rotate(&state, bytes)?;
         }

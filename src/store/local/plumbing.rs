@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
-use crate::store::local::anew::{Contents, Form, Source};
+use crate::store::local::anew::{self, Contents, Form, Source};
 use crate::store::local::index::Position;
 use crate::store::local::loose::LOOSE_BYTES_MIN;
 use crate::store::local::pack::{Pack, PackOptions};
 use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 use crate::store::local::{Inner, LocalStore};
+
+/// So much of the journal is compressed in threads where somebody waits for it; less is done before
+/// they have begun.
+const SHARED_BYTES_MIN: u64 = 1 << 20;
 
 /// How many objects stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +106,11 @@ impl LocalStore {
     pub fn seal(&self) -> Result<()> {
         let inner = &self.inner;
         inner.check_writable()?;
-        inner.alone_or_wait(Inner::checkpoint)
+        let state = inner.refresh()?;
+        let bytes: u64 = state.segments.iter().map(|segment| segment.end().offset).sum();
+        let threads = if bytes >= SHARED_BYTES_MIN { anew::THREADS } else { 0 };
+        let options = PackOptions { threads, ..PackOptions::default() };
+        inner.alone_or_wait(|inner| inner.checkpoint_as(options))
     }
 
     /// Puts every object that belongs into a pack into one pack.

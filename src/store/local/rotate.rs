@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::disk::{self, Disk};
 use crate::error::{Error, Result};
@@ -25,6 +26,11 @@ const OBJECTS_MAX: u64 = 4096;
 const BULK_GROUP_BYTES: u64 = 256 << 10;
 const BULK_LENGTHS: u64 = 4;
 const BULK_GROUPS: u64 = 8;
+/// So many usual lengths of closed segments wait to be sealed while such a writer goes on: it needs
+/// all processors for itself.
+const BULK_LENGTHS_CLOSED: u64 = 8;
+/// So long after its last large group, a writer is taken for such a one.
+const BULK_PAUSE: Duration = Duration::from_secs(5);
 /// A segment has room for so many objects of the length that they have: who writes long ones would
 /// wait for a rotation after every few of them.
 const OBJECTS_MIN: u64 = 32;
@@ -73,6 +79,29 @@ impl Inner {
             false => usual,
         };
         self.next_segment(state, bytes)
+    }
+
+    /// Notes that a group is written.
+    pub(crate) fn note_group(&self, group_bytes: u64) {
+        if group_bytes >= BULK_GROUP_BYTES {
+            let mut last = self.last_large_group.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(Instant::now());
+        }
+    }
+
+    /// Says whether this handle writes large groups.
+    pub(crate) fn is_in_bulk(&self) -> bool {
+        let last = self.last_large_group.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| last.elapsed() < BULK_PAUSE)
+    }
+
+    /// Says whether what is closed should not wait for more before it is sealed: there is so much
+    /// of it that opening takes a while.
+    pub(crate) fn is_pressing(&self, state: &State) -> bool {
+        let (_, closed) = state.segments.split_last().expect("a manifest names a segment");
+        let bytes: u64 = closed.iter().map(|segment| segment.end().offset).sum();
+        let lengths = if self.is_in_bulk() { BULK_LENGTHS_CLOSED } else { 1 };
+        bytes >= self.options.segment_bytes_max.saturating_mul(lengths) || state.purge.is_some()
     }
 
     /// Says whether the journal holds nothing, and is as short as it can be.
@@ -221,6 +250,8 @@ impl Inner {
         let enough = segment.bytes() / if is_long { 4 } else { 2 };
         if segment.end().offset < enough
             || self.spare_seen.load(Ordering::Relaxed) == segment.sequence
+            // The zeros of long segments are not written.
+            || self.is_in_bulk()
         {
             return false;
         }
@@ -269,6 +300,42 @@ mod tests {
         std::fs::write(&spare, [0; 4096]).unwrap();
         store.inner.prepare_spare().unwrap();
         assert_eq!(spare.metadata().unwrap().len(), next_bytes(), "a short one is replaced");
+    }
+
+    #[test]
+    fn who_writes_large_groups_waits_for_no_sealing() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = |background: bool| {
+            let segment_bytes_max = 512 << 10;
+            Options { background, segment_bytes_max, ..Options::default() }
+        };
+        let put = |store: &LocalStore, byte: u8, bytes: usize| {
+            let blob = |number: u8| {
+                let mut content = vec![byte; bytes];
+                content[0] = number;
+                NewObject::blob(content).unwrap()
+            };
+            let objects: Vec<NewObject> = (0..6).map(blob).collect();
+            let mut plan = |_: &dyn Snapshot| {
+                Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+            };
+            store.commit(Durability::Relaxed, &mut plan).unwrap();
+        };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options(true)).unwrap().0;
+        let inner = Arc::clone(&store.inner);
+        (1..8).for_each(|byte| put(&store, byte, 60_000));
+        assert!(inner.state().segments.len() > 1 && !inner.is_pressing(&inner.state()));
+        assert!(inner.state().packs.is_empty() && !inner.spare_due(&inner.state()));
+        drop(store);
+        assert!(!inner.state().packs.is_empty(), "then it is sealed");
+
+        let store = LocalStore::open(Arc::new(OsDisk), dir.path(), options(false)).unwrap();
+        let is_pressing = || store.inner.is_pressing(&store.inner.state());
+        (8..32).for_each(|byte| put(&store, byte, 60_000));
+        assert!(is_pressing(), "there is too much of it");
+        store.seal().unwrap();
+        (32..40).for_each(|byte| put(&store, byte, 60_000));
+        assert!(!is_pressing());
     }
 
     #[test]

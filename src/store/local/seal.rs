@@ -38,13 +38,6 @@ pub(crate) fn is_due(state: &State) -> bool {
     state.segments.len() > 1 || state.purge.is_some()
 }
 
-/// Says whether what is due should not wait for more: so much is closed that opening takes a while.
-pub(crate) fn is_pressing(state: &State, segment_bytes_max: u64) -> bool {
-    let (_, closed) = state.segments.split_last().expect("a manifest names a segment");
-    let bytes: u64 = closed.iter().map(|segment| segment.end().offset).sum();
-    bytes >= segment_bytes_max || state.purge.is_some()
-}
-
 /// What takes the place of closed segments, but for their objects.
 pub(crate) struct SealedNames {
     sequences: HashSet<u64>,

@@ -80,6 +80,11 @@ impl Pack {
         self.load_to(block, usize::MAX, Vec::new())
     }
 
+    /// Unpacks the dictionary that a block needs.
+    pub(crate) fn unpack_dictionary(&self, block: u32) -> Result<()> {
+        self.dictionary_of(&self.block(block)?).map(drop)
+    }
+
     /// Unpacks a block into the room of another.
     pub(crate) fn load_into(&self, block: u32, mut room: Vec<u8>) -> Result<Vec<u8>> {
         room.clear();

@@ -49,7 +49,8 @@ struct Sifting<'s, 'f> {
 struct Findings {
     /// Silent entries, each with a blob that it links.
     linked: Vec<(u32, u32)>,
-    kept: Vec<(Id, Stored)>,
+    /// Objects that may be read on, each with its place among all.
+    kept: Vec<(u32, Id, Stored)>,
     kept_bytes: usize,
 }
 
@@ -68,7 +69,12 @@ impl LocalSnapshot {
                     None => entry.fetch_and(!LOOKED_AT, Ordering::Relaxed),
                 };
             }
-            kept.extend(found.kept);
+            let is_read_on = |place: u32, kind: Kind| {
+                kind != Kind::Entry || verdict(&sifting.verdicts[place as usize]) != Some(false)
+            };
+            let read_on =
+                found.kept.into_iter().filter(|(place, _, one)| is_read_on(*place, one.kind));
+            kept.extend(read_on.map(|(_, id, one)| (id, one)));
         }
         // Where it was sifted before, what was kept then will do.
         let _ = self.kept.set(kept);
@@ -122,7 +128,14 @@ impl<'s, 'f> Sifting<'s, 'f> {
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("sapwood-sift".to_owned());
-            let helper = thread.spawn_scoped(scope, look);
+            let helper = thread.spawn_scoped(scope, || {
+                if let Some((pack, block)) = blocks.first() {
+                    // The other lists meanwhile what stands in which block. Where that fails, so
+                    // does reading the block.
+                    let _ = self.packs[*pack].unpack_dictionary(*block);
+                }
+                look()
+            });
             let mut all = vec![look()];
             if let Ok(helper) = helper {
                 let helped = helper.join();
@@ -161,7 +174,7 @@ impl<'s, 'f> Sifting<'s, 'f> {
             if is_kept && findings.kept_bytes + content.len() <= KEPT_BYTES_MAX {
                 findings.kept_bytes += content.len();
                 let content = Content::from(content.to_vec());
-                findings.kept.push((id, Stored { kind, content }));
+                findings.kept.push((place, id, Stored { kind, content }));
             }
             before = (kind == Kind::Entry).then_some(id);
         }
@@ -188,10 +201,14 @@ impl<'s, 'f> Sifting<'s, 'f> {
                 Some((Kind::Blob, blob)) if is_telling => {
                     self.verdicts[blob as usize].fetch_or(WANTED, Ordering::Relaxed);
                 }
-                Some((Kind::Blob, blob)) => {
-                    findings.linked.push((place, blob));
-                    has_blobs = true;
-                }
+                Some((Kind::Blob, blob)) => match verdict(&self.verdicts[blob as usize]) {
+                    Some(true) => found |= TELLING,
+                    Some(false) => {}
+                    None => {
+                        findings.linked.push((place, blob));
+                        has_blobs = true;
+                    }
+                },
                 Some(_) => {}
                 // It is not in a pack, or a text that looks like a link.
                 None => found &= !LOOKED_AT,
