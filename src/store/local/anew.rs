@@ -28,6 +28,8 @@ const OBJECTS_MAX: usize = 1 << 19;
 /// What has less raw content than this gets no dictionary.
 const DICTIONARY_RAW_BYTES_MIN: u64 = 1 << 20;
 
+/// So much is looked at to make a dictionary at least: what parts share is told by some parts.
+const SAMPLE_BYTES_MIN: u64 = 2 << 20;
 /// Blobs of a sample hold no more than this of blocks; from then on they are copied.
 const SAMPLE_HELD_BYTES_MAX: usize = 16 << 20;
 
@@ -223,7 +225,8 @@ impl Inner {
     ) -> Result<Option<(PackWriter, Known)>> {
         let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
         let objects = run.iter().map(|unit| unit.objects).sum();
-        let sample_bytes = form.sample_bytes.min(raw_bytes / form.sample_share);
+        let sample_bytes = (raw_bytes / form.sample_share).max(SAMPLE_BYTES_MIN);
+        let sample_bytes = sample_bytes.min(form.sample_bytes).min(raw_bytes);
         if raw_bytes < DICTIONARY_RAW_BYTES_MIN {
             let mut writer = self.new_pack(form.options.for_little())?;
             writer.reserve(objects);

@@ -193,8 +193,8 @@ impl Collection<'_> {
         Ok(true)
     }
 
-    /// Packs what was not reached; where it is dropped at once, the old packs are the cruft, if they
-    /// have files.
+    /// Packs what was not reached; where it is dropped at once, the old packs are the cruft, if
+    /// they have files.
     fn write_cruft(
         &mut self,
         group: &Group,

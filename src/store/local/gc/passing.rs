@@ -1,8 +1,8 @@
 //! The journal on its way into packs.
 //!
-//! What closed segments hold is packed with all else, in one step: they are read into a pack that is
-//! held in memory, and go with the manifest that names what was made of it. Until then nothing has
-//! changed: a run that is stopped leaves closed segments, as a crash does.
+//! What closed segments hold is packed with all else, in one step: they are read into a pack that
+//! is held in memory, and go with the manifest that names what was made of it. Until then nothing
+//! has changed: a run that is stopped leaves closed segments, as a crash does.
 //!
 //! Where they hold much, or operations that go in the same run, they are sealed first, into files.
 
