@@ -1,9 +1,10 @@
 //! Reading on: from the last whole group that is known to the last one that there is.
 //!
-//! A head is checked by its checksum, and that takes little. Its contents are 100 times as long, and
-//! need not be looked at where something else vouches for them: the mark, the lock that was given
-//! back in good order, or the next group, because who wrote that one knew this one to be whole.
-//! Heads that were read before anything vouched for their contents are kept until something does.
+//! A head is checked by its checksum, and that takes little. Its contents may be 100 times as long,
+//! and need not be looked at where something else vouches for them: the mark, the lock that was
+//! given back in good order, or the next group, because who wrote that one knew this one to be
+//! whole. Heads that were read before anything vouched for their contents are kept until something
+//! does.
 
 use super::{Segment, Table, Tail, Window};
 use crate::error::Result;
