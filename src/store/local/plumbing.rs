@@ -197,11 +197,14 @@ impl Inner {
         Ok(counts)
     }
 
-    /// Does as [`Inner::checkpoint`], in some form, unless there is nothing in the journal.
     /// Closes the open segment and seals all that is closed: a store at rest is small.
     pub(crate) fn checkpoint(self: &Arc<Inner>) -> Result<()> {
+        self.checkpoint_as(PackOptions::default())
+    }
+
+    fn checkpoint_as(self: &Arc<Inner>, options: PackOptions) -> Result<()> {
         self.close_journal()?;
-        self.seal(PackOptions::default())?;
+        self.seal(options)?;
         self.sweep()
     }
 

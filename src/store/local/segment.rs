@@ -24,7 +24,7 @@ mod window;
 pub(crate) mod salvage;
 mod survivors;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -78,8 +78,8 @@ pub(crate) struct Table {
     pub(crate) synced: u64,
     /// The end of the last group that made, removed or retyped a ref: its mirror is another file.
     pub(crate) reshaped: u64,
-    /// The heads of groups behind `end`, for whose contents nothing vouches yet.
-    ahead: VecDeque<Head>,
+    /// The head of the group behind `end`, if it was read and nothing vouches for its contents yet.
+    ahead: Option<Head>,
 }
 
 /// Where an object's content is.
@@ -209,7 +209,7 @@ impl Segment {
             closed: false,
             synced: 0,
             reshaped: 0,
-            ahead: VecDeque::new(),
+            ahead: None,
         };
         Segment {
             sequence,
@@ -296,7 +296,7 @@ impl Segment {
         recent.add(place.offset, &bytes);
         recent.put_spare(bytes);
         // What could not be written whole may have been read ahead.
-        table.ahead.clear();
+        table.ahead = None;
         table.add(head);
         Ok(())
     }

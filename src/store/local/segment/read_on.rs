@@ -1,9 +1,10 @@
 //! Reading on: from the last whole group that is known to the last one that there is.
 //!
-//! A head is checked by its checksum, and that takes little. Its contents are 100 times as long, and
-//! need not be looked at where something else vouches for them: the mark, the lock that was given
-//! back in good order, or the next group, because who wrote that one knew this one to be whole.
-//! Heads that were read before anything vouched for their contents are kept until something does.
+//! A head is checked by its checksum, and that takes little. Its contents may be 100 times as long,
+//! and need not be looked at where something else vouches for them: the mark, the lock that was
+//! given back in good order, or the next group, because who wrote that one knew this one to be
+//! whole. A head that was read before anything vouched for its contents is kept until something
+//! does.
 
 use super::{Segment, Table, Tail, Window};
 use crate::error::Result;
@@ -34,28 +35,25 @@ impl Segment {
         let mut window = self.recent();
         window.restart(u64::MAX);
         let read = self.read_ahead(&mut table, &mut window);
-        while table.ahead.len() > 1
-            && let Some(head) = table.ahead.pop_front()
-        {
-            table.add(head);
-        }
         window.keep_until(table.end);
         read
     }
 
-    /// Reads all heads behind those that were read.
+    /// Reads all heads. Each one vouches for the group before it, and the last is kept.
     fn read_ahead(&self, table: &mut Table, window: &mut Window) -> Result<()> {
-        let mut offset = table.end + table.ahead.iter().map(|head| head.length).sum::<u64>();
         loop {
-            let last = table.ahead.back();
-            if last.map_or(table.closed, |head| head.close) {
+            let (offset, previous, closed) = match &table.ahead {
+                Some(head) => (table.end + head.length, head.checksum, head.close),
+                None => (table.end, table.checksum, table.closed),
+            };
+            if closed {
                 return Ok(());
             }
-            let previous = last.map_or(table.checksum, |head| head.checksum);
             match self.next_head(window, offset, previous, u64::MAX, self.bytes)? {
                 Ok(head) => {
-                    offset += head.length;
-                    table.ahead.push_back(head);
+                    if let Some(whole) = table.ahead.replace(head) {
+                        table.add(whole);
+                    }
                 }
                 Err(_) => return Ok(()),
             }
@@ -70,7 +68,7 @@ impl Segment {
         limit: u64,
     ) -> Result<Tail> {
         while !table.closed {
-            let head = match table.ahead.pop_front() {
+            let head = match table.ahead.take() {
                 Some(head) => head,
                 None => {
                     let (offset, previous) = (table.end, table.checksum);
@@ -89,7 +87,6 @@ impl Segment {
                 }
             };
             if !is_whole {
-                table.ahead.clear();
                 return Ok(Tail::Torn);
             }
             table.add(head);
