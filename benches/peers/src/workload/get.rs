@@ -48,10 +48,10 @@ fn by_heat(options: &Options, is_warm: bool) -> Result<Section> {
     let mut section = contest(title, Unit::Time("message"), &kinds, Mode::Relaxed);
     section.about = match is_warm {
         true => format!(
-            "{count} messages, each read once before the clock starts. sapwood has checked each against \
-             its hash and is asked by that hash, as is the SQLite that is marked; the others are \
-             asked by number, by a key that grows with time, or (JSONL) by the place in the file, \
-             kept in memory."
+            "{count} messages, each read once before the clock starts. sapwood has checked each \
+             against its hash and is asked by that hash, as is the SQLite that is marked; the \
+             others are asked by number, by a key that grows with time, or (JSONL) by the place in \
+             the file, kept in memory."
         ),
         false => format!(
             "The mean of {count} messages after the files were dropped from the page cache where \
