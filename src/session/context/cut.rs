@@ -95,6 +95,7 @@ impl Compaction {
         *depth = snapshot.depth(id)?;
         let is_there = depth.is_some();
         if !is_there {
+            self.lost = Some(id.to_string());
             self.kept = None;
         }
         Ok(is_there)

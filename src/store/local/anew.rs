@@ -75,6 +75,8 @@ impl Form {
             level: 17,
             first_level: None,
             dictionary_level: PackOptions::TIDY.dictionary_level,
+            // To hash all once more is little beside this level.
+            is_checked: false,
             ..Form::TIDY.options
         },
         alike_bytes: 96 << 20,

@@ -186,11 +186,15 @@ impl Inner {
             state = self.reload()?;
         }
         let first_write = !state.open_segment().is_vouched();
-        // Whoever wrote since this handle first looked gave the lock back in good order: its groups
-        // are whole, also in a segment that is new here, and their contents need not be hashed.
-        let trusted = self.journal_seen.load(Ordering::Acquire) && !guard.holder_died;
+        // Whoever wrote since this handle last looked gave the lock back in good order: its groups
+        // are whole, and their contents need not be hashed. Of another machine's nobody knows.
+        let trusted = !first_write && !guard.holder_died && !self.options.allow_network;
+        // Bytes that survived a power cut behind a hole are looked for once: what is there later
+        // was written since.
+        let seen = self.journal_seen.load(Ordering::Acquire) && !guard.holder_died;
+        let looks_behind = first_write && !seen;
         if !(trusted && state.read_on_trusting(mark)?)
-            && state.read_on(mark, first_write)? != Tail::Clean
+            && state.read_on(mark, looks_behind)? != Tail::Clean
         {
             let bytes = self.segment_bytes(state.open_segment(), 0);
             state = self.next_segment(&state, bytes)?;

@@ -202,6 +202,8 @@ impl<'a> Collection<'a> {
 
     /// Runs, and tells when a step is done: others may do anything then.
     fn run_watched(mut self, watch: &mut dyn FnMut(Step)) -> Result<GcReport> {
+        // A manifest can change while the journal does not: another process's `gc` does that.
+        self.inner.reload()?;
         self.report.before(self.inner)?;
         if !self.is_out_of_time() {
             self.collect(watch)?;
@@ -238,6 +240,10 @@ impl<'a> Collection<'a> {
         let is_all_named = marker.reached() == named;
         watch(Step::Marked);
         let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
+        if self.passing.take().is_some() {
+            // There was no time for it.
+            self.inner.seal(self.seal_options())?;
+        }
         watch(Step::PacksWritten);
         self.set_aside_loose(&mut marker)?;
         watch(Step::SetAside);

@@ -287,7 +287,8 @@ impl Pack {
 
     /// Finds an object in its block's raw content, where the index says it is.
     ///
-    /// It is not hashed: index and block are as they were written, which is when it was.
+    /// It is not hashed: index and block are as they were written, and it was when it first came
+    /// into a pack.
     pub(crate) fn span_at(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
         Span::at(raw, position.offset as usize)
             .filter(|span| span.kind == position.kind)

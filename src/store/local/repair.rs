@@ -117,7 +117,11 @@ pub fn repair(
         report.aside = report.aside.or(work.put_aside());
         report.remaining = look(&disk, path, options)?;
     }
-    guard.release(generation)?;
+    match guard.holder_died {
+        // What that one left is for the next writer to look for: as if this one had died, too.
+        true => drop(guard),
+        false => guard.release(generation)?,
+    }
     maintenance.release(0)?;
     Ok(report)
 }

@@ -1,7 +1,7 @@
 //! From one journal segment to the next; and what follows a crash, which is the same.
 //!
-//! Under the lock: a closing group, a sync of the old segment, the new one made durable, and the
-//! manifest that names it. After a crash the old segment is closed where its last whole group ends;
+//! Under the lock: a closing group, the old segment and the new one made durable, and the manifest
+//! that names it. After a crash the old segment is closed where its last whole group ends;
 //! nothing in it is overwritten, so recovery can crash and be repeated.
 
 use std::io;
@@ -74,7 +74,9 @@ impl Inner {
         segment.append(&NewGroup::closing(), 0)?;
         let (usual, zeros_max) =
             (self.segment_bytes(segment, group_bytes), self.hurried_zeros_max());
-        let bytes = match segment.bytes() <= zeros_max && group_bytes < BULK_GROUP_BYTES {
+        // A spare one will be there soon, where somebody prepares it.
+        let is_short = self.options.background && segment.bytes() <= zeros_max;
+        let bytes = match is_short && group_bytes < BULK_GROUP_BYTES {
             true => usual.min(zeros_max).max(bytes_for(group_bytes)),
             false => usual,
         };
@@ -99,7 +101,7 @@ impl Inner {
     /// of it that opening takes a while.
     pub(crate) fn is_pressing(&self, state: &State) -> bool {
         let (_, closed) = state.segments.split_last().expect("a manifest names a segment");
-        let bytes: u64 = closed.iter().map(|segment| segment.end().offset).sum();
+        let bytes: u64 = closed.iter().map(|segment| segment.bytes()).sum();
         let lengths = if self.is_in_bulk() { BULK_LENGTHS_CLOSED } else { 1 };
         bytes >= self.options.segment_bytes_max.saturating_mul(lengths) || state.purge.is_some()
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::store::local::Inner;
 use crate::store::local::layout::{Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
@@ -153,16 +153,27 @@ impl Inner {
     ) -> Result<Option<PackInfo>> {
         let mut writer = self.new_pack(options)?;
         let mut empty = true;
-        for segment in sealed {
-            segment.for_each(&mut |id, place, content| {
-                if held_by_any(&state.packs, id)? {
-                    return Ok(());
-                }
-                empty = false;
-                // The writer hashes it; what is wrong with it is the segment's fault.
-                let added = writer.add(id, place.kind, content);
-                added.or_else(|error| segment.check(id, place, content).and(Err(error)))
-            })?;
+        // Who reads a little of a session asks for its metadata and its last event: they do not lie
+        // in long blocks of messages.
+        let is_about = |kind: Kind| matches!(kind, Kind::Session | Kind::Event);
+        for about in [true, false] {
+            for segment in sealed {
+                segment.for_each_of(
+                    &|kind| is_about(kind) == about,
+                    &mut |id, place, content| {
+                        if held_by_any(&state.packs, id)? {
+                            return Ok(());
+                        }
+                        empty = false;
+                        // The writer hashes it; what is wrong with it is the segment's fault.
+                        let added = writer.add(id, place.kind, content);
+                        added.or_else(|error| segment.check(id, place, content).and(Err(error)))
+                    },
+                )?;
+            }
+            if about {
+                writer.end_part()?;
+            }
         }
         if empty {
             return Ok(None);

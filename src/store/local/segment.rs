@@ -97,7 +97,7 @@ pub(crate) struct Location {
 /// How the zeros of a new segment come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zeros {
-    /// They are written, and durable when the segment begins.
+    /// They are written, and durable with the first sync of the segment.
     Written,
     /// They are written, and durable at once: it may wait for a while.
     Durable,
@@ -329,7 +329,17 @@ impl Segment {
 
     /// Shows every object in the order in which they were written. The contents are unchecked.
     pub(crate) fn for_each(&self, show: Show<'_>) -> Result<()> {
-        let (objects, end) = (self.in_order(), self.table().end);
+        self.for_each_of(&|_| true, show)
+    }
+
+    /// Shows every object of some kinds, as [`Segment::for_each`] does.
+    pub(crate) fn for_each_of(
+        &self,
+        is_wanted: &dyn Fn(Kind) -> bool,
+        show: Show<'_>,
+    ) -> Result<()> {
+        let (mut objects, end) = (self.in_order(), self.table().end);
+        objects.retain(|(_, location)| is_wanted(location.kind));
         let mut window = Window::wide();
         for (id, location) in objects {
             let content = window.get(self, location.offset, location.bytes as usize, end)?;
@@ -342,16 +352,13 @@ impl Segment {
     pub(crate) fn read(&self, id: &Id, location: &Location) -> Result<Vec<u8>> {
         let bytes = location.bytes as usize;
         let held = self.recent().held(location.offset, bytes).map(<[u8]>::to_vec);
-        let mut content = held.unwrap_or_default();
-        let mut count = content.len();
-        if count < bytes {
-            content.resize(bytes, 0);
-            count = self
-                .file
-                .read_full_at(&mut content, location.offset)
-                .map_err(Error::io("read", &self.path))?;
+        // What was read on while its writer was at it may have come too early.
+        if let Some(content) = held.filter(|held| self.check(id, location, held).is_ok()) {
+            return Ok(content);
         }
-        content.truncate(count);
+        let mut content = vec![0; bytes];
+        let count = self.file.read_full_at(&mut content, location.offset);
+        content.truncate(count.map_err(Error::io("read", &self.path))?);
         self.check(id, location, &content)?;
         Ok(content)
     }

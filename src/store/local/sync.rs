@@ -154,22 +154,21 @@ impl Inner {
     /// What stands behind it is mostly a group that is just being written, and damage does not
     /// matter here: what was written is to be synced all the same.
     fn read_on_to_sync(&self, mark: Position) -> Arc<State> {
+        self.read_on_meanwhile();
         let state = self.state();
         let segment = state.open_segment();
-        if segment.is_vouched() {
-            let _ = segment.read_on_beside();
-        }
         let tail = segment.read_on(state::marked_in(segment, mark), u64::MAX);
         let all = matches!(tail, Ok(Tail::Clean | Tail::Torn)) && mark.sequence <= segment.sequence;
         if all { state } else { self.refresh_from(mark).unwrap_or(state) }
     }
 
     /// Reads what others have written while one of them writes: there is less to read under the
-    /// lock then. What cannot be read now is met there.
+    /// lock then. What cannot be read now is met there. Not on a file system of the network, where
+    /// bytes need not come in the order in which they were written.
     pub(crate) fn read_on_meanwhile(&self) {
         let state = self.state();
         let segment = state.open_segment();
-        if segment.is_vouched() {
+        if segment.is_vouched() && !self.options.allow_network {
             let _ = segment.read_on_beside();
         }
     }

@@ -35,8 +35,6 @@ impl Collection<'_> {
             return Ok(());
         }
         inner.close_journal()?;
-        // Another process may have sealed what this handle still knows as segments.
-        inner.reload()?;
         let state = inner.refresh()?;
         self.passing = self.hold(&state)?;
         match self.passing {

@@ -13,6 +13,7 @@ use crate::store::{
 use crate::walk;
 
 mod journal;
+mod others;
 mod threads;
 mod twins;
 

@@ -170,6 +170,22 @@ mod tests {
     }
 
     #[test]
+    fn contents_that_were_read_too_early_are_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, reader) = writer_and_reader(dir.path());
+        let object = append(&writer, 1, 5_000);
+        let end = writer.end().offset;
+        append(&writer, 2, 10);
+        let file = file_of(&writer);
+        file.write_all_at(&[0; 1000], end - 1000).unwrap();
+        reader.read_on_beside().unwrap();
+        assert_eq!(reader.end().offset, end);
+        file.write_all_at(&[1; 1000], end - 1000).unwrap();
+        let location = reader.table().objects[&object.id];
+        assert_eq!(reader.read(&object.id, &location).unwrap(), *object.content);
+    }
+
+    #[test]
     fn a_group_that_was_read_ahead_and_is_not_whole_is_never_taken() {
         let dir = tempfile::tempdir().unwrap();
         let (writer, reader) = writer_and_reader(dir.path());

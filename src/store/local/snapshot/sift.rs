@@ -129,9 +129,9 @@ impl<'s, 'f> Sifting<'s, 'f> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("sapwood-sift".to_owned());
             let helper = thread.spawn_scoped(scope, || {
-                if let Some((pack, block)) = blocks.first() {
+                if let Some((pack, block)) = blocks.last() {
                     // The other lists meanwhile what stands in which block. Where that fails, so
-                    // does reading the block.
+                    // does reading the block. (The first blocks are the dictionary itself.)
                     let _ = self.packs[*pack].unpack_dictionary(*block);
                 }
                 look()
@@ -155,6 +155,9 @@ impl<'s, 'f> Sifting<'s, 'f> {
     ) -> Result<Vec<u8>> {
         let pack = self.packs[number];
         let rows = pack.block_rows(block)?;
+        if rows.is_empty() {
+            return Ok(room);
+        }
         let raw = pack.load_into(block, room)?;
         let mut before = None;
         for row in rows {

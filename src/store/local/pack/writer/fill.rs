@@ -12,6 +12,11 @@ use crate::error::Result;
 const TAIL_BLOCK_BYTES: usize = 16 << 10;
 
 impl PackWriter {
+    /// Ends what is read by itself: what is added next lies in other blocks.
+    pub(crate) fn end_part(&mut self) -> Result<()> {
+        self.end_blocks(0)
+    }
+
     /// Ends all blocks; the last objects, up to `tail_bytes`, stay as they are, in short ones.
     pub(super) fn end_blocks(&mut self, tail_bytes: usize) -> Result<()> {
         while !self.raw.is_empty() {
