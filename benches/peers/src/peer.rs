@@ -75,6 +75,9 @@ pub trait Peer {
         Ok(())
     }
 
+    /// Makes durable what was committed, whatever the mode.
+    fn sync(&mut self) -> Result<()>;
+
     /// Takes over session files, a branch each.
     fn import(&mut self, files: &[PathBuf]) -> Result<()> {
         for file in files {

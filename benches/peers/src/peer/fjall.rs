@@ -67,6 +67,10 @@ impl Engine for Fjall {
         Ok(self.database.persist(PersistMode::SyncAll)?)
     }
 
+    fn sync(&mut self) -> Result<()> {
+        Ok(self.database.persist(PersistMode::SyncData)?)
+    }
+
     fn flush(&mut self) -> Result<()> {
         self.messages.rotate_memtable_and_wait()?;
         Ok(self.branches.rotate_memtable_and_wait()?)

@@ -1,6 +1,7 @@
 //! git: a blob and a commit for each message, through libgit2; for many, `git fast-import`.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -185,6 +186,14 @@ impl Peer for Git {
             std::thread::sleep(Duration::from_millis(5));
         }
         finished(gc.wait()?, "git gc")
+    }
+
+    /// What was relaxed came by `git fast-import`, and is in packs.
+    fn sync(&mut self) -> Result<()> {
+        for entry in std::fs::read_dir(self.repository.path().join("objects/pack"))? {
+            File::open(entry?.path())?.sync_all()?;
+        }
+        Ok(())
     }
 
     fn import(&mut self, files: &[PathBuf]) -> Result<()> {

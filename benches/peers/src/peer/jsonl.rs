@@ -33,7 +33,7 @@ impl Jsonl {
         Ok(self.files.get_mut(branch).expect("it was just opened"))
     }
 
-    fn sync(&self, file: &File) -> Result<()> {
+    fn sync_if_durable(&self, file: &File) -> Result<()> {
         match self.mode {
             Mode::Durable => Ok(file.sync_data()?),
             Mode::Relaxed => Ok(()),
@@ -60,20 +60,20 @@ impl Peer for Jsonl {
             out.write_all(b"\n")?;
         }
         let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        self.sync(&file)
+        self.sync_if_durable(&file)
     }
 
     fn fork(&mut self, branch: &str, name: &str) -> Result<()> {
         std::fs::copy(self.file_of(branch), self.file_of(name))?;
         let file = self.file(name)?.try_clone()?;
         self.files.remove(name);
-        self.sync(&file)
+        self.sync_if_durable(&file)
     }
 
     fn switch(&mut self, session: &str, to_other: bool) -> Result<()> {
         let mut file = File::create(self.dir.join(format!("{session}.current")))?;
         write!(file, "{to_other}")?;
-        self.sync(&file)
+        self.sync_if_durable(&file)
     }
 
     fn branches(&mut self) -> Result<usize> {
@@ -119,5 +119,12 @@ impl Peer for Jsonl {
 
     fn maintain(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        for file in self.files.values() {
+            file.sync_data()?;
+        }
+        Ok(File::open(&self.dir)?.sync_all()?)
     }
 }

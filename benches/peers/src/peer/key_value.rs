@@ -42,6 +42,8 @@ pub trait Engine {
     fn names(&self) -> Result<usize>;
     /// Makes the files small.
     fn compact(&mut self) -> Result<()>;
+    /// Makes durable what was committed, whatever the mode.
+    fn sync(&mut self) -> Result<()>;
 
     /// Writes out what is only in memory and in a log.
     fn flush(&mut self) -> Result<()> {
@@ -165,5 +167,9 @@ impl<E: Engine> Peer for KeyValue<E> {
 
     fn settle(&mut self) -> Result<()> {
         self.engine.flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.engine.sync()
     }
 }

@@ -1,5 +1,6 @@
 //! LMDB: a B-tree in a mapped file.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use heed::types::Bytes;
@@ -81,6 +82,11 @@ impl Engine for Lmdb {
     fn compact(&mut self) -> Result<()> {
         let copy = self.dir.join("data.copy");
         self.env.copy_to_path(&copy, CompactionOption::Enabled)?.sync_all()?;
-        Ok(std::fs::rename(copy, self.dir.join("data.mdb"))?)
+        std::fs::rename(copy, self.dir.join("data.mdb"))?;
+        Ok(File::open(&self.dir)?.sync_all()?)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(self.env.force_sync()?)
     }
 }

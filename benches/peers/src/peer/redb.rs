@@ -76,4 +76,11 @@ impl Engine for Redb {
         self.database.compact()?;
         Ok(())
     }
+
+    /// A durable commit takes along those before it.
+    fn sync(&mut self) -> Result<()> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(Durability::Immediate)?;
+        Ok(transaction.commit()?)
+    }
 }

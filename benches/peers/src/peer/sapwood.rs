@@ -116,7 +116,7 @@ impl Peer for Sapwood {
             let parsed = parsed.collect::<sapwood::error::Result<Vec<Value>>>()?;
             session::append(&self.repo, &self.pins[branch], parsed, Durability::Relaxed, 0)?;
         }
-        Ok(self.store.sync()?)
+        self.sync()
     }
 
     fn fork(&mut self, branch: &str, name: &str) -> Result<()> {
@@ -198,6 +198,10 @@ impl Peer for Sapwood {
         let found = ops::find_files(files);
         let options = ops::ImportOptions { keep_going: true, ..ops::ImportOptions::default() };
         ops::import(&self.repo, found, None, &options, &operation("import"), &mut |_| {})?;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
         Ok(self.store.sync()?)
     }
 
@@ -237,7 +241,7 @@ impl Peer for Sapwood {
                 change.finish(None)
             })?;
         }
-        Ok(self.store.sync()?)
+        self.sync()
     }
 
     fn resolve(&mut self, branch: &str) -> Result<usize> {

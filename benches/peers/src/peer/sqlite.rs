@@ -31,6 +31,8 @@ const IDS: &str = "
         SELECT messages.id, messages.parent
         FROM path JOIN messages ON messages.id = path.parent)
     SELECT id FROM path";
+const SYNC: &str =
+    "PRAGMA synchronous = FULL; PRAGMA user_version = 1; PRAGMA synchronous = NORMAL";
 const GREP: &str = "SELECT count(*) FROM messages WHERE instr(body, ?1) > 0";
 
 /// How much of a database is mapped rather than read: all.
@@ -206,6 +208,11 @@ impl Peer for Sqlite {
     fn maintain(&mut self) -> Result<()> {
         self.connection.execute_batch("VACUUM; PRAGMA optimize")?;
         self.settle()
+    }
+
+    /// A commit with FULL syncs the log, and with it all that was committed before.
+    fn sync(&mut self) -> Result<()> {
+        Ok(self.connection.execute_batch(SYNC)?)
     }
 
     fn settle(&mut self) -> Result<()> {

@@ -33,7 +33,10 @@ pub fn work(job: &Job<'_>) -> Result<Round> {
         bytes += bytes_of(file)?;
     }
     let mut peer = job.kind.open(job.dir, job.mode)?;
-    let (elapsed, ()) = timed(|| peer.import(&files))?;
+    let (elapsed, ()) = timed(|| {
+        peer.import(&files)?;
+        peer.sync()
+    })?;
     Ok(Round::mean(elapsed, bytes as f64 / MB))
 }
 
@@ -96,9 +99,10 @@ fn folder(options: &Options, dir: &Path, what: &str) -> Result<Vec<Section>> {
         limit / MB
     ));
     import.about = format!(
-        "{:.1} MB of session files. git is `git fast-import`; the others take the lines as they \
-         are, a transaction a file. sapwood recognises the dialect, parses each line, finds its \
-         parent by its id, and keeps what has been there before once.",
+        "{:.1} MB of session files, on disk at the end: what was relaxed is synced once. git is \
+         `git fast-import`; the others take the lines as they are, a transaction a file. sapwood \
+         recognises the dialect, parses each line, finds its parent by its id, and keeps what has \
+         been there before once.",
         source / MB
     );
     before.about = "All files of the store.".to_owned();
