@@ -17,7 +17,7 @@ use crate::workload::{Job, pipe};
 const WRITERS: usize = 8;
 /// How long messages are, and how many are appended by all: all, and for a quick look.
 const LENGTHS: [(usize, usize, usize); 3] =
-    [(700, 4000, 800), (5_000, 2000, 160), (50_000, 800, 80)];
+    [(700, 4000, 800), (5_000, 2000, 400), (50_000, 800, 160)];
 
 /// Who writes, and how.
 struct Contestant {

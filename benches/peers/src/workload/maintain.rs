@@ -28,11 +28,13 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     let title = format!("Maintenance of a store of {size} messages");
     let mut section = contest(title, Unit::Time("run"), &kinds, Mode::Durable);
     section.about = "`gc`, VACUUM, compactions, `git gc`; beside them `gc --aggressive`, after \
-                     the usual one. Each round on a copy, or one round: afterwards nothing is \
-                     left to do."
+                     the usual one, unless that takes too long for a quick look. Each round on a \
+                     copy, or one round: afterwards nothing is left to do."
         .to_owned();
     let aggressive = Kind::named("sapwood-aggressive")?;
-    section.beside(aggressive.label(Mode::Durable));
+    if size <= REPEATED || !options.quick {
+        section.beside(aggressive.label(Mode::Durable));
+    }
     section.figure = Some(Figure { name: "gc", size: size as f64 });
     let rounds = if size <= REPEATED { options.rounds } else { 1 };
     let mut tidied = PathBuf::new();
