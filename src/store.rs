@@ -199,10 +199,11 @@ pub trait Snapshot: Send + Sync {
         labelled.collect()
     }
 
-    /// Finds the first object with this label among up to `limit` that [`Snapshot::path`] gives.
-    fn nearest(&self, from: &Id, label: &str, limit: usize) -> Result<Option<Id>> {
+    /// Finds the first object with one of these labels among up to `limit` that
+    /// [`Snapshot::path`] gives.
+    fn nearest(&self, from: &Id, labels: &[&str], limit: usize) -> Result<Option<Id>> {
         let path = self.labels(from, limit)?;
-        Ok(path.into_iter().find(|(_, found)| &**found == label).map(|(id, _)| id))
+        Ok(path.into_iter().find(|(_, found)| labels.contains(&&**found)).map(|(id, _)| id))
     }
 }
 

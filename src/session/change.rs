@@ -35,6 +35,8 @@ pub struct Change<'a> {
     added: u64,
     /// Whether this change began the current run, so that it has no others.
     is_new_run: bool,
+    /// An entry, and the last message up its path, if that was asked for.
+    pub(super) message_at: Option<(Id, Option<Id>)>,
     now_ms: i64,
 }
 
@@ -78,6 +80,7 @@ impl<'a> Change<'a> {
             end,
             added: 0,
             is_new_run: false,
+            message_at: None,
             now_ms,
         })
     }

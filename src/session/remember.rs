@@ -8,7 +8,7 @@
 //! with the path, and where it is missing the path is walked: by types, without reading bodies.
 
 use crate::codec::Value;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::object::{Entry, Event, Fact, Node, Object, outline};
 use crate::repo::{read_entry, read_event, read_node};
@@ -16,7 +16,6 @@ use crate::session::change::Change;
 use crate::session::message::MESSAGE_LABELS;
 use crate::session::view::View;
 use crate::store::{Expected, RefName, RefUpdate, RefValue, Snapshot};
-use crate::walk;
 
 /// The type of the entries that put a node on the path.
 pub const MEMORY_LABEL: &str = "memory";
@@ -32,7 +31,7 @@ pub fn memory_at(snapshot: &dyn Snapshot, entry: Id) -> Result<Option<Id>> {
 fn memory_within(snapshot: &dyn Snapshot, entry: Id, steps: usize) -> Result<Option<Id>> {
     let mut next = Some(entry);
     while let Some(from) = next
-        && let Some(id) = snapshot.nearest(&from, MEMORY_LABEL, steps)?
+        && let Some(id) = snapshot.nearest(&from, &[MEMORY_LABEL], steps)?
     {
         let entry = read_entry(snapshot, &id)?;
         if let Some(node) = linked_node(snapshot, &entry.body)? {
@@ -168,30 +167,36 @@ fn planned_path(change: &Change<'_>, branch: &str) -> Result<(Vec<Entry>, Option
 }
 
 /// Finds the last message of a branch.
-fn last_message(change: &Change<'_>, branch: &str) -> Result<Option<Id>> {
-    let snapshot = change.view().snapshot;
-    let mut next = change.branch(branch)?;
-    while let Some(id) = next {
+///
+/// Who learns much at once asks again for each fact, so the answer is kept: the next search comes
+/// to where this one began.
+fn last_message(change: &mut Change<'_>, branch: &str) -> Result<Option<Id>> {
+    let end = change.branch(branch)?;
+    let message = end.map_or(Ok(None), |end| message_up(change, end))?;
+    change.message_at = end.map(|end| (end, message));
+    Ok(message)
+}
+
+fn message_up(change: &Change<'_>, end: Id) -> Result<Option<Id>> {
+    let mut id = end;
+    loop {
+        if let Some((entry, message)) = change.message_at
+            && entry == id
+        {
+            return Ok(message);
+        }
         let Some(object) = change.planned(&id) else {
-            break;
+            return change.view().snapshot.nearest(&id, &MESSAGE_LABELS, usize::MAX);
         };
         let outline = outline(Kind::Entry, object.content())?;
         if MESSAGE_LABELS.contains(&outline.label.as_str()) {
             return Ok(Some(id));
         }
-        next = outline.parents.first().copied();
-    }
-    let Some(stored) = next else {
-        return Ok(None);
-    };
-    for id in walk::path(snapshot, stored) {
-        let id = id?;
-        let topology = snapshot.topology(&id)?.ok_or(Error::ObjectMissing { id })?;
-        if MESSAGE_LABELS.contains(&&*topology.label) {
-            return Ok(Some(id));
+        match outline.parents.first() {
+            Some(parent) => id = *parent,
+            None => return Ok(None),
         }
     }
-    Ok(None)
 }
 
 /// Gives the card of a branch, or else of a node.
@@ -218,6 +223,7 @@ fn inherited_card(change: &Change<'_>, branch: &str, parent: Option<Id>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::repo::Repo;
     use crate::session::{self, BranchRecord};
     use crate::store::Durability;
@@ -315,6 +321,29 @@ mod tests {
         assert_eq!((node.branch.as_str(), node.facts[0].source), ("architect", Some(ids[2])));
         let node = repo.node(&node.parents[0]).unwrap();
         assert_eq!(node.card.get("name"), Some(&Value::from("The Architect")));
+    }
+
+    #[test]
+    fn facts_of_one_change_are_from_the_last_message_of_their_branch() {
+        let (repo, ids) = repo();
+        change(&repo, |change| {
+            change.create_branch("old", &BranchRecord::at(Some(ids[0]), None))?;
+            let sources = |change: &Change<'_>, node: Id| {
+                Node::decode(change.planned(&node).unwrap().content()).unwrap().facts[0].source
+            };
+            for branch in ["main", "main", "old", "main", "old", "old"] {
+                let node = learn(change, branch, "x")?;
+                let last = if branch == "main" { ids[2] } else { ids[0] };
+                assert_eq!(sources(change, node), Some(last), "{branch}");
+            }
+            let body = Value::map([("content", Value::from("four"))]);
+            let four = change.append("main", "user", body, 9)?;
+            for _ in 0..2 {
+                let node = learn(change, "main", "y")?;
+                assert_eq!(sources(change, node), Some(four));
+            }
+            Ok(())
+        });
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn snapshots_stay(store: &dyn Store) {
     assert!(snapshot.topology(&entry).unwrap().is_none());
     assert!(matches!(snapshot.path(&entry, 9), Err(Error::ObjectMissing { .. })));
     assert!(matches!(snapshot.labels(&entry, 9), Err(Error::ObjectMissing { .. })));
-    assert!(matches!(snapshot.nearest(&entry, "memory", 9), Err(Error::ObjectMissing { .. })));
+    assert!(matches!(snapshot.nearest(&entry, &["memory"], 9), Err(Error::ObjectMissing { .. })));
 }
 
 fn prefixes(store: &dyn Store) {

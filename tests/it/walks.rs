@@ -64,8 +64,8 @@ fn a_path_is_read_in_order_and_as_far_as_wanted() {
             let labelled = snapshot.labels(&tip, limit).unwrap();
             assert!(labelled.iter().all(|(_, label)| &**label == "message"));
             assert!(labelled.iter().map(|(id, _)| id).eq(&ids));
-            assert_eq!(snapshot.nearest(&tip, "message", limit).unwrap(), Some(tip));
-            assert_eq!(snapshot.nearest(&tip, "memory", limit).unwrap(), None);
+            assert_eq!(snapshot.nearest(&tip, &["message"], limit).unwrap(), Some(tip));
+            assert_eq!(snapshot.nearest(&tip, &["memory"], limit).unwrap(), None);
         }
     }
 }

@@ -435,8 +435,8 @@ impl Snapshot for LocalSnapshot {
         self.walk_labels(from, limit)
     }
 
-    fn nearest(&self, from: &Id, label: &str, limit: usize) -> Result<Option<Id>> {
-        self.walk_to_label(from, label, limit)
+    fn nearest(&self, from: &Id, labels: &[&str], limit: usize) -> Result<Option<Id>> {
+        self.walk_to_label(from, labels, limit)
     }
 
     fn read_path(&self, from: &Id, visit: Visit<'_>) -> Result<()> {

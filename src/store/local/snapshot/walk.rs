@@ -80,10 +80,15 @@ impl LocalSnapshot {
         Ok(path)
     }
 
-    /// Finds the first object with this label among up to `limit` along first parents.
+    /// Finds the first object with one of these labels among up to `limit` along first parents.
     ///
     /// In a pack it goes by rows, a few at first: an id is another page that must be checked.
-    pub(super) fn walk_to_label(&self, from: &Id, label: &str, limit: usize) -> Result<Option<Id>> {
+    pub(super) fn walk_to_label(
+        &self,
+        from: &Id,
+        labels: &[&str],
+        limit: usize,
+    ) -> Result<Option<Id>> {
         let (mut left, mut count) = (limit, NEAR_STEPS);
         let mut next = Some(*from);
         while let Some(id) = next
@@ -93,7 +98,7 @@ impl LocalSnapshot {
                 Some(Place::Pack(pack, row)) => {
                     let (rows, end) = pack.path(row, left.min(count))?;
                     for row in &rows {
-                        if &*pack.label(*row)? == label {
+                        if labels.contains(&&*pack.label(*row)?) {
                             return pack.id(*row).map(Some);
                         }
                     }
@@ -106,7 +111,7 @@ impl LocalSnapshot {
                 }
                 _ => {
                     let outline = self.outline(&id)?;
-                    if &*outline.label == label {
+                    if labels.contains(&&*outline.label) {
                         return Ok(Some(id));
                     }
                     left -= 1;
