@@ -18,6 +18,7 @@
 //! Invariant: marks are only ever added. So what was written since can be marked from later.
 
 mod blocks;
+mod closed;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
