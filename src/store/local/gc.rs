@@ -39,6 +39,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::store::local::anew;
 use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
@@ -180,7 +181,7 @@ impl<'a> Collection<'a> {
 
     /// Says how many threads may help.
     fn threads(&self) -> usize {
-        if self.options.one_thread { 0 } else { 2 }
+        if self.options.one_thread { 0 } else { anew::THREADS }
     }
 
     /// Says how the journal is sealed, where all of it is packed once more.
