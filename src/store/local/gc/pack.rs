@@ -7,7 +7,6 @@
 //! block; one without any is left alone.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::bits::Bits;
@@ -192,9 +191,8 @@ impl Collection<'_> {
         let passed = self.passing.take_if(|passing| old.contains(&passing.pack.info().id));
         let names = passed.as_ref().map(|it| self.inner.seal_names(state, it.segments, &mut ready));
         let names = names.transpose()?;
-        let dirs = ready.name(&*self.inner.disk)?;
-        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
-        self.inner.edit_manifest_after(&dirs, |manifest| {
+        let named = ready.name(&*self.inner.disk)?;
+        self.inner.edit_manifest_after(&named, |manifest| {
             if let (Some(passed), Some(names)) = (passed, names) {
                 // The newest, as if it had been sealed.
                 manifest.packs.push(*passed.pack.info());
