@@ -323,3 +323,31 @@ fn garbage_that_is_still_there_to_writers_leads_to_nothing_that_was_dropped() {
     }
     assert!(0 < pointed && pointed < calls, "{pointed} of {calls}");
 }
+
+#[test]
+fn a_pack_that_is_written_again_as_it_was_is_whole_after_a_power_cut_at_any_call() {
+    let base = SimDisk::new(8);
+    let store = init(&base).unwrap();
+    say_on(&store, 0..30);
+    store.repack().unwrap();
+    drop(store);
+    let packs = |disk: &SimDisk| -> Vec<_> {
+        let is_pack = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "pack");
+        disk.files().into_iter().filter(is_pack).collect()
+    };
+    let whole = base.copy();
+    let store = open(&whole).unwrap();
+    let before = whole.calls();
+    store.repack().unwrap();
+    assert_eq!((packs(&whole), packs(&whole).len()), (packs(&base), 1), "it has the same name");
+    for call in 0..whole.calls() - before {
+        let disk = base.copy();
+        let store = open(&disk).unwrap();
+        disk.fail_at(disk.calls() + call, Fault::Crash);
+        let _ = store.repack();
+        let disk = disk.crash(Policy::LoseUnsynced);
+        let found = texts(&open(&disk).unwrap(), "main");
+        let expected: Vec<String> = (0..30).map(say).collect();
+        assert_eq!(found.unwrap_or_else(|error| panic!("call {call}: {error}")), expected);
+    }
+}

@@ -62,7 +62,7 @@ impl Collection<'_> {
             (number >= marker.live).then(|| Bits::below(marked.pack.len()))
         };
         let mut kept: Kept = marker.packs.iter().enumerate().map(none_of).collect();
-        if self.has_old_cruft()? && marker.is_closed()? {
+        if self.has_old_cruft()? && marker.is_closed() {
             // What goes makes room for the packs.
             self.settle(marker, &mut kept)?;
             self.drop_old(marker)?;

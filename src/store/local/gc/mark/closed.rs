@@ -4,8 +4,10 @@
 //! leads to. After a collection that was finished no garbage is left that it sees, and what became
 //! garbage since was written when the cruft was not there for it, so it links none. But one that
 //! was cut sets some of a path aside and leaves the rest.
+//!
+//! What can't be read may link anything: whoever needs it will tell.
 
-use super::{Marked, Marker, Place};
+use super::{Marked, Marker, Place, Single};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::object;
@@ -13,31 +15,30 @@ use crate::object;
 impl Marker<'_> {
     /// Says whether no garbage that writers see links cruft, but for what is reached and will be
     /// brought back. Then cruft can be dropped before that garbage is set aside.
-    pub(in super::super) fn is_closed(&self) -> Result<bool> {
-        for marked in &self.packs[..self.live] {
-            if marked.reached.count() == u64::from(marked.pack.len()) {
-                continue;
-            }
-            for block in 0..marked.pack.blocks() {
-                if self.has_garbage_that_links_cruft(marked, block)? {
-                    return Ok(false);
-                }
-            }
-        }
-        for (id, single) in &self.singles {
-            if matches!(single.place, Place::Loose { .. })
-                && !single.is_reached
-                && self.inner.loose.kind(id)?.is_some_and(|kind| kind != Kind::Blob)
-                && let Some(stored) = self.inner.loose.get(id)?
-                && self.links_cruft(&stored.content)?
-            {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    pub(in super::super) fn is_closed(&self) -> bool {
+        let has_garbage = |marked: &&Marked| marked.reached.count() < u64::from(marked.pack.len());
+        let links_none = |marked: &Marked| {
+            let mut blocks = 0..marked.pack.blocks();
+            blocks.all(|block| !self.block_links_cruft(marked, block).unwrap_or(true))
+        };
+        let is_garbage =
+            |single: &Single| matches!(single.place, Place::Loose { .. }) && !single.is_reached;
+        let mut loose = self.singles.iter().filter(|(_, single)| is_garbage(single));
+        self.packs[..self.live].iter().filter(has_garbage).all(links_none)
+            && loose.all(|(id, _)| !self.file_links_cruft(id).unwrap_or(true))
     }
 
-    fn has_garbage_that_links_cruft(&self, marked: &Marked, block: u32) -> Result<bool> {
+    /// Says whether a loose file links cruft.
+    fn file_links_cruft(&self, id: &Id) -> Result<bool> {
+        let loose = &self.inner.loose;
+        match loose.kind(id)? {
+            None | Some(Kind::Blob) => Ok(false),
+            _ => loose.get(id)?.map_or(Ok(false), |stored| self.links_cruft(&stored.content)),
+        }
+    }
+
+    /// Says whether garbage in a block links cruft.
+    fn block_links_cruft(&self, marked: &Marked, block: u32) -> Result<bool> {
         let (pack, mut raw) = (&marked.pack, None);
         for row in pack.block_rows(block)? {
             let position = pack.position(*row)?;
