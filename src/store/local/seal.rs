@@ -291,8 +291,8 @@ impl Inner {
         self.edit_manifest_after(&Named::default(), edit)
     }
 
-    /// Does as [`Inner::edit_manifest`], after files that got their names are durable, which it sees
-    /// to.
+    /// Does as [`Inner::edit_manifest`], after files that got their names are durable, which it
+    /// sees to.
     pub(crate) fn edit_manifest_after(
         self: &Arc<Inner>,
         named: &Named,

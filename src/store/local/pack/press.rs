@@ -2,8 +2,8 @@
 //!
 //! Blocks come out in the order in which they went in. No more than a few are under way, so the
 //! memory that is taken is bounded; threads end with the press. Where one panics, so does whoever
-//! takes the block that it had. Who would wait for a block compresses one meanwhile, if there is one
-//! that nobody has begun.
+//! takes the block that it had. Who would wait for a block compresses one meanwhile, if there is
+//! one that nobody has begun.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
