@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, OpenMode};
+use crate::disk::{Disk, DiskFile, OpenMode};
 
 /// Reads a whole file of at most `bytes_max`.
 pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -26,21 +26,23 @@ pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec
 /// The bytes go to a name beside it first. A crash leaves the old file or the new one, and perhaps
 /// the one beside it.
 pub fn replace_file(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
-    replace_file_after(disk, path, content, &[])
+    replace_file_after(disk, path, content, &[], &[])
 }
 
-/// Does as [`replace_file`], after names in some directories are durable, which it sees to.
+/// Does as [`replace_file`], after some files and names in some directories are durable, which it
+/// sees to.
 pub fn replace_file_after(
     disk: &dyn Disk,
     path: &Path,
     content: &[u8],
+    files: &[&dyn DiskFile],
     dirs: &[&Path],
 ) -> io::Result<()> {
     let aside = aside(disk, path)?;
     let written = (|| {
         let file = disk.open(&aside, OpenMode::CreateNew)?;
         file.write_all_at(content, 0)?;
-        disk.sync_all(&[&*file], dirs)?;
+        disk.sync_all(&[files, &[&*file]].concat(), dirs)?;
         disk.rename(&aside, path)
     })();
     if written.is_err() {

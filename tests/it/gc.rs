@@ -14,7 +14,7 @@ use sapwood::store::{Durability, RefUpdate, RefValue, Store, Transaction};
 use sapwood::walk;
 
 use crate::sim::{Fault, Policy, SimDisk};
-use crate::support::{ROOT, append, branch, init, open, open_read_only, texts, update};
+use crate::support::{ROOT, append, branch, init, message, open, open_read_only, texts, update};
 
 const NOW_MS: i64 = 4_000_000_000_000;
 const DAY_MS: i64 = 86_400_000;
@@ -243,4 +243,114 @@ fn repacking_and_merging_neither_lose_cruft_nor_bring_it_back() -> Result<()> {
     let snapshot = store.snapshot()?;
     assert!(snapshot.get(&large(1).id())?.is_some() && snapshot.get(&large(2).id())?.is_some());
     Ok(())
+}
+
+/// Makes a store with garbage in a long pack, and in the journal an entry that follows it; gives
+/// the ids of both. So `gc` writes packs in two groups.
+fn in_two_groups(disk: &SimDisk) -> (Id, Id) {
+    let store = init(disk).unwrap();
+    let follow = |text: &str, parents: Vec<Id>| {
+        let entry = message(text, parents);
+        let committed = store.commit(Durability::Full, &mut |_| {
+            let refs = vec![update(branch("gone"), entry.id())];
+            Ok(Transaction { objects: vec![entry.clone()], refs, operation: None })
+        });
+        committed.map(|()| entry.id()).unwrap()
+    };
+    let parent = follow("parent", vec![]);
+    hold(&store, "kept", &[large(3), large(4)]);
+    let noise = |number: u32| number.wrapping_mul(0x9e37_79b9).to_string().repeat(9);
+    let say_on = |numbers: std::ops::Range<u32>| {
+        for number in numbers {
+            append(&store, "main", &noise(number)).unwrap();
+        }
+    };
+    say_on(0..200);
+    store.repack().unwrap();
+    let child = follow("child", vec![parent]);
+    say_on(200..202);
+    drop_branch(&store, "gone");
+    (parent, child)
+}
+
+/// Points to garbage, if it is there to writers; then everything that it leads to must be found.
+fn point_to(disk: &SimDisk, (parent, child): (Id, Id), context: &str) -> bool {
+    let store = open(disk).unwrap();
+    let pointed = store.commit(Durability::Full, &mut |_| {
+        let refs = vec![update(branch("back"), child)];
+        Ok(Transaction { objects: vec![], refs, operation: None })
+    });
+    match pointed {
+        Ok(()) => {}
+        Err(Error::Dangling { .. }) => return false,
+        Err(error) => panic!("{context}: {error}"),
+    }
+    for round in ["at once", "after the next run", "after the run after that"] {
+        let snapshot = store.snapshot().unwrap();
+        for id in [child, parent] {
+            assert!(snapshot.get(&id).unwrap().is_some(), "{context}: {round}");
+        }
+        let report = store.gc(&prune_at(NOW_MS));
+        report.unwrap_or_else(|error| panic!("{context}: {round}: {error}"));
+    }
+    true
+}
+
+#[test]
+fn garbage_that_is_still_there_to_writers_leads_to_nothing_that_was_dropped() {
+    let base = SimDisk::new(7);
+    let garbage = in_two_groups(&base);
+    let whole = base.copy();
+    let store = open(&whole).unwrap();
+    let before = whole.calls();
+    let report = store.gc(&prune_at(NOW_MS)).unwrap();
+    assert_eq!((report.dropped, report.packs_after), (2, 2));
+    let calls = whole.calls() - before;
+    let mut pointed = 0;
+    for call in 0..calls {
+        let context = format!("cut at call {call} of {calls}");
+        let cut = |disk: SimDisk, policy| {
+            let store = open(&disk).unwrap();
+            disk.fail_at(disk.calls() + call, Fault::Crash);
+            // What follows a run that was cut late has less to do.
+            let _ = store.gc(&prune_at(NOW_MS));
+            disk.crash(policy)
+        };
+        let disk = cut(base.copy(), Policy::LoseUnsynced);
+        pointed += u64::from(point_to(&disk, garbage, &context));
+        let disk = cut(cut(base.copy(), Policy::KeepAll), Policy::KeepAll);
+        point_to(&disk, garbage, &format!("{context}, twice"));
+    }
+    assert!(0 < pointed && pointed < calls, "{pointed} of {calls}");
+}
+
+#[test]
+fn a_pack_that_is_written_again_as_it_was_is_whole_after_a_power_cut_at_any_call() {
+    let base = SimDisk::new(8);
+    let store = init(&base).unwrap();
+    say_on(&store, 0..30);
+    store.repack().unwrap();
+    drop(store);
+    let packs = |disk: &SimDisk| -> Vec<_> {
+        let is_pack = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "pack");
+        disk.files().into_iter().filter(is_pack).collect()
+    };
+    let whole = base.copy();
+    let store = open(&whole).unwrap();
+    let before = whole.calls();
+    store.repack().unwrap();
+    assert_eq!((packs(&whole), packs(&whole).len()), (packs(&base), 1), "it has the same name");
+    let calls = whole.calls() - before;
+    for (call, seed) in (0..calls).flat_map(|call| (0..8).map(move |seed| (call, seed))) {
+        let disk = base.copy();
+        let store = open(&disk).unwrap();
+        disk.fail_at(disk.calls() + call, Fault::Crash);
+        let _ = store.repack();
+        // A name may be there after it, and what the file holds may not.
+        let disk = disk.crash(Policy::Random(seed));
+        let found = open(&disk).and_then(|store| texts(&store, "main"));
+        let expected: Vec<String> = (0..30).map(say).collect();
+        let context = format!("call {call} of {calls}, seed {seed}");
+        assert_eq!(found.unwrap_or_else(|error| panic!("{context}: {error}")), expected);
+    }
 }

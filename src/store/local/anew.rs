@@ -20,8 +20,8 @@ use crate::store::local::state::State;
 use crate::store::local::train;
 use crate::store::{Content, Stored};
 
-/// How many threads compress, beside the one that reads and writes.
-pub(crate) const THREADS: usize = 2;
+/// How many threads compress, beside the one that reads and writes, which does while it waits.
+pub(crate) const THREADS: usize = 1;
 /// A pack gets no more objects than this; then the next begins.
 const OBJECTS_MAX: usize = 1 << 19;
 

@@ -10,7 +10,8 @@
 //!
 //! Why nothing is lost: at the end of pass 2 every object outside the cruft was looked into. A
 //! writer that commits later has seen the new manifest, or plans again because of it; so its links
-//! lead to objects outside the cruft, and from these no link leads into what is dropped.
+//! lead to objects outside the cruft, and from these no link leads into what is dropped. So nothing
+//! is dropped while garbage is still outside the cruft, unless it was looked into, too.
 //!
 //! Each step ends with one manifest, and needs no more space than the packs that it names. Stopped
 //! or killed between any two calls, the store is whole, and the next run goes on.
@@ -38,6 +39,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::store::local::anew;
 use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
@@ -117,11 +119,13 @@ impl GcOptions<'_> {
 enum Step {
     /// All that is reached is marked.
     Marked,
+    /// A group of packs without garbage is published, and another one follows.
+    GroupWritten,
     /// Packs without garbage are published; it is cruft now.
     PacksWritten,
     /// So are loose files.
     SetAside,
-    /// What was reached since is back, and what is old is dropped.
+    /// What was reached since is back, and what is old is dropped, if there was time for all.
     Settled,
 }
 
@@ -177,7 +181,7 @@ impl<'a> Collection<'a> {
 
     /// Says how many threads may help.
     fn threads(&self) -> usize {
-        if self.options.one_thread { 0 } else { 2 }
+        if self.options.one_thread { 0 } else { anew::THREADS }
     }
 
     /// Says how the journal is sealed, where all of it is packed once more.
@@ -239,7 +243,7 @@ impl<'a> Collection<'a> {
         }
         let is_all_named = marker.reached() == named;
         watch(Step::Marked);
-        let mut kept = self.write_packs(&mut marker, &snapshot.state)?;
+        let mut kept = self.write_packs(&mut marker, &snapshot.state, watch)?;
         if self.passing.take().is_some() {
             // There was no time for it.
             self.inner.seal(self.seal_options())?;
@@ -248,6 +252,10 @@ impl<'a> Collection<'a> {
         self.set_aside_loose(&mut marker)?;
         watch(Step::SetAside);
         self.settle(&mut marker, &mut kept)?;
+        if self.report.is_finished {
+            // All garbage is set aside.
+            self.drop_old(&marker)?;
+        }
         watch(Step::Settled);
         if self.report.has_dropped() {
             self.inner.forget_cache()?;

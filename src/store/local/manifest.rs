@@ -26,7 +26,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::disk::{self, Disk};
+use crate::disk::{self, Disk, DiskFile};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::pack::PackInfo;
@@ -157,13 +157,19 @@ impl Manifest {
 
     /// Puts this manifest in the place of the one before: from now on, this is what exists.
     pub(crate) fn publish(&self, disk: &dyn Disk, path: &Path) -> Result<()> {
-        self.publish_after(disk, path, &[])
+        self.publish_after(disk, path, &[], &[])
     }
 
     /// Writes it after the names in some directories are durable, which it sees to.
-    pub(crate) fn publish_after(&self, disk: &dyn Disk, path: &Path, dirs: &[&Path]) -> Result<()> {
+    pub(crate) fn publish_after(
+        &self,
+        disk: &dyn Disk,
+        path: &Path,
+        files: &[&dyn DiskFile],
+        dirs: &[&Path],
+    ) -> Result<()> {
         let text = self.to_text();
-        let written = disk::replace_file_after(disk, path, text.as_bytes(), dirs);
+        let written = disk::replace_file_after(disk, path, text.as_bytes(), files, dirs);
         written.map_err(Error::io("write", path))
     }
 

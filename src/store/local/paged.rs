@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::store::local::narrow;
 
 pub(crate) use remains::Remains;
-pub(crate) use writer::{AsideFile, PagedWriter, Ready};
+pub(crate) use writer::{AsideFile, Named, PagedWriter, Ready};
 
 /// How many bytes of the payload one checksum covers.
 pub(crate) const PAGE_BYTES: usize = 4096;

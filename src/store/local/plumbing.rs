@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -248,11 +248,10 @@ impl Inner {
         let (cache, go_on) = (&self.cache, &mut || true);
         let new = self.pack_anew(&state, &contents, Form::TIDY, cache, go_on, &mut ready)?;
         let new = new.expect("it was not told to stop");
-        let dirs = ready.name(&*self.disk)?;
+        let named = ready.name(&*self.disk)?;
         let old: HashSet<Id> = state.packs.iter().map(|pack| pack.info().id).collect();
         if !new.is_empty() {
-            let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
-            self.edit_manifest_after(&dirs, |manifest| manifest.replace_packs(&old, &new))?;
+            self.edit_manifest_after(&named, |manifest| manifest.replace_packs(&old, &new))?;
         }
         for id in &small {
             self.loose.remove(id)?;

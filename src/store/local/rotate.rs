@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::{self, Disk};
+use crate::disk::{self, Disk, DiskFile};
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::group::{CLOSE_BYTES, NewGroup};
@@ -147,7 +147,7 @@ impl Inner {
             Some(old.closed_here());
         manifest.segments.push(SegmentRecord { sequence, closed: None });
         let loading = self.loading();
-        self.publish_after(&manifest, &[&self.layout.journal_dir()])?;
+        self.publish_after(&manifest, &[], &[&self.layout.journal_dir()])?;
 
         let mut segments = state.segments.clone();
         segments.push(Arc::new(next));
@@ -170,13 +170,19 @@ impl Inner {
     /// Publishes a manifest. Where that fails after it got its name, nobody knows which one a crash
     /// would leave.
     pub(crate) fn publish(&self, manifest: &Manifest) -> Result<()> {
-        self.publish_after(manifest, &[])
+        self.publish_after(manifest, &[], &[])
     }
 
-    /// Publishes a manifest after the names in some directories are durable, which it sees to.
-    pub(crate) fn publish_after(&self, manifest: &Manifest, dirs: &[&Path]) -> Result<()> {
+    /// Publishes a manifest after some files and the names in some directories are durable, which
+    /// it sees to.
+    pub(crate) fn publish_after(
+        &self,
+        manifest: &Manifest,
+        files: &[&dyn DiskFile],
+        dirs: &[&Path],
+    ) -> Result<()> {
         let path = self.layout.current();
-        manifest.publish_after(&*self.disk, &path, dirs).inspect_err(|_| {
+        manifest.publish_after(&*self.disk, &path, files, dirs).inspect_err(|_| {
             let older = |found: Manifest| found.generation < manifest.generation;
             if !Manifest::read(&*self.disk, &path).is_ok_and(older) {
                 self.dead.store(true, Ordering::Release);

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
 use crate::store::local::pack::{Pack, PackFile, PackInfo, PackOptions, PackWriter, held_by_any};
 use crate::store::local::packed_refs::PackedRefs;
-use crate::store::local::paged::Ready;
+use crate::store::local::paged::{Named, Ready};
 use crate::store::local::segment::Segment;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
@@ -118,9 +118,8 @@ impl Inner {
             packed => packed?,
         };
         let names = self.seal_names(&state, count, &mut ready)?;
-        let dirs = ready.name(&*self.disk)?;
-        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
-        self.edit_manifest_after(&dirs, |manifest| {
+        let named = ready.name(&*self.disk)?;
+        self.edit_manifest_after(&named, |manifest| {
             manifest.packs.extend(pack);
             names.replace(manifest);
         })
@@ -289,14 +288,14 @@ impl Inner {
 
     /// Swaps the manifest for an edited one, under the writer lock.
     pub(crate) fn edit_manifest(self: &Arc<Inner>, edit: impl FnOnce(&mut Manifest)) -> Result<()> {
-        self.edit_manifest_after(&[], edit)
+        self.edit_manifest_after(&Named::default(), edit)
     }
 
-    /// Does as [`Inner::edit_manifest`], after the names in some directories are durable, which it
+    /// Does as [`Inner::edit_manifest`], after files that got their names are durable, which it
     /// sees to.
     pub(crate) fn edit_manifest_after(
         self: &Arc<Inner>,
-        dirs: &[&Path],
+        named: &Named,
         edit: impl FnOnce(&mut Manifest),
     ) -> Result<()> {
         self.check_writable()?;
@@ -308,7 +307,7 @@ impl Inner {
         edit(&mut manifest);
         manifest.generation += 1;
         let loading = self.loading();
-        self.publish_after(&manifest, dirs)?;
+        self.publish_after(&manifest, &named.files(), &named.dirs())?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));

@@ -18,6 +18,7 @@
 //! Invariant: marks are only ever added. So what was written since can be marked from later.
 
 mod blocks;
+mod closed;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -36,7 +37,7 @@ use crate::store::local::pack::Pack;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
-use blocks::{AHEAD_BYTES, Ahead, KEPT_BYTES_MAX, has_twins, raw_bytes};
+use blocks::{AHEAD_BYTES_MIN, Ahead, KEPT_BYTES_MAX, has_twins, raw_bytes};
 
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
@@ -113,6 +114,9 @@ impl<'a> Marker<'a> {
         is_alone: bool,
     ) -> Result<Marker<'a>> {
         let raw_bytes = raw_bytes(state)?;
+        let unpacked = Arc::new(BlockCache::of_blocks(KEPT_BYTES_MAX));
+        let keeps = raw_bytes <= KEPT_BYTES_MAX as u64;
+        let is_helped = !is_alone && raw_bytes >= AHEAD_BYTES_MIN;
         let mut marker = Marker {
             inner,
             packs: state.all_packs().map(Marked::none_of).collect(),
@@ -124,9 +128,9 @@ impl<'a> Marker<'a> {
             tell,
             looked: 0,
             is_strict: true,
-            ahead: (!is_alone && raw_bytes >= AHEAD_BYTES).then(Ahead::default),
-            unpacked: Arc::new(BlockCache::of_blocks(KEPT_BYTES_MAX)),
-            keeps: raw_bytes <= KEPT_BYTES_MAX as u64,
+            ahead: is_helped.then(|| Ahead::begin(&unpacked, keeps)),
+            unpacked,
+            keeps,
             has_twins: has_twins(&state.packs)?,
         };
         for (id, bytes) in inner.loose.list()? {

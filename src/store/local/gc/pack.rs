@@ -7,12 +7,11 @@
 //! block; one without any is left alone.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Collection;
 use super::bits::Bits;
 use super::mark::{Marked, Marker, Place};
+use super::{Collection, Step};
 use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::anew::{Contents, Form, Source};
@@ -41,6 +40,14 @@ struct Group {
     numbers: Vec<usize>,
     /// Whether their objects are put in order and compressed anew.
     is_anew: bool,
+    /// Whether no other is written after them.
+    is_last: bool,
+}
+
+impl Group {
+    fn of(numbers: Vec<usize>, is_anew: bool) -> Group {
+        Group { numbers, is_anew, is_last: false }
+    }
 }
 
 impl Collection<'_> {
@@ -49,19 +56,24 @@ impl Collection<'_> {
         &mut self,
         marker: &mut Marker<'_>,
         state: &Arc<State>,
+        watch: &mut dyn FnMut(Step),
     ) -> Result<Kept> {
         let none_of = |(number, marked): (usize, &Marked)| {
             (number >= marker.live).then(|| Bits::below(marked.pack.len()))
         };
         let mut kept: Kept = marker.packs.iter().enumerate().map(none_of).collect();
-        if self.has_old_cruft()? {
+        if self.has_old_cruft()? && marker.is_closed() {
             // What goes makes room for the packs.
             self.settle(marker, &mut kept)?;
+            self.drop_old(marker)?;
             self.inner.sweep()?;
         }
         let mut small = self.small_loose(marker)?;
-        let groups = self.groups(marker, !small.is_empty())?;
-        for (place, group) in groups.iter().enumerate() {
+        let mut groups = self.groups(marker, !small.is_empty())?;
+        if let Some(last) = groups.last_mut() {
+            last.is_last = true;
+        }
+        for group in &groups {
             if self.is_out_of_time() {
                 break;
             }
@@ -75,10 +87,10 @@ impl Collection<'_> {
             for id in &loose {
                 self.inner.loose.remove(id)?;
             }
-            if place + 1 < groups.len() {
+            if !group.is_last {
                 // Each group gets the space back that the one before took.
-                self.settle(marker, &mut kept)?;
                 self.inner.sweep()?;
+                watch(Step::GroupWritten);
             }
         }
         Ok(kept)
@@ -134,12 +146,12 @@ impl Collection<'_> {
                 bytes += share(number);
                 objects += reached(number);
             } else if garbage > 0 {
-                groups.push(Group { numbers: vec![number], is_anew: false });
+                groups.push(Group::of(vec![number], false));
             }
         }
         if has_loose || !anew.is_empty() {
             anew.sort_unstable();
-            groups.push(Group { numbers: anew, is_anew: true });
+            groups.push(Group::of(anew, true));
         }
         Ok(groups)
     }
@@ -179,9 +191,8 @@ impl Collection<'_> {
         let passed = self.passing.take_if(|passing| old.contains(&passing.pack.info().id));
         let names = passed.as_ref().map(|it| self.inner.seal_names(state, it.segments, &mut ready));
         let names = names.transpose()?;
-        let dirs = ready.name(&*self.inner.disk)?;
-        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
-        self.inner.edit_manifest_after(&dirs, |manifest| {
+        let named = ready.name(&*self.inner.disk)?;
+        self.inner.edit_manifest_after(&named, |manifest| {
             if let (Some(passed), Some(names)) = (passed, names) {
                 // The newest, as if it had been sealed.
                 manifest.packs.push(*passed.pack.info());
@@ -193,8 +204,8 @@ impl Collection<'_> {
         Ok(true)
     }
 
-    /// Packs what was not reached; where it is dropped at once, the old packs are the cruft, if
-    /// they have files.
+    /// Packs what was not reached. Where it is dropped at once, and no other group waits for the
+    /// space, the old packs are the cruft, if they have files.
     fn write_cruft(
         &mut self,
         group: &Group,
@@ -212,7 +223,7 @@ impl Collection<'_> {
             for row in (0..marked.pack.len()).filter(|row| !marked.reached.has(*row)) {
                 self.report.set_aside.add(marked.pack.kind(row)?);
             }
-            if self.options.drops_now() && !marked.pack.is_held() {
+            if self.options.drops_now() && group.is_last && !marked.pack.is_held() {
                 let pack = *marked.pack.info();
                 self.garbage.insert(pack.id, garbage);
                 cruft.push(CruftRecord { pack, since_ms });
@@ -247,12 +258,10 @@ fn one_by_one(
     let mut each: Vec<(usize, bool)> =
         anew.chain(copied.map(|(_, number, _)| (*number, false))).collect();
     each.sort_by_key(|(number, _)| marker.packs[*number].pack.info().pack_bytes);
-    let mut groups: Vec<Group> = each
-        .into_iter()
-        .map(|(number, is_anew)| Group { numbers: vec![number], is_anew })
-        .collect();
+    let groups = each.into_iter().map(|(number, is_anew)| Group::of(vec![number], is_anew));
+    let mut groups: Vec<Group> = groups.collect();
     if has_loose && !groups.iter().any(|group| group.is_anew) {
-        groups.push(Group { numbers: Vec::new(), is_anew: true });
+        groups.push(Group::of(Vec::new(), true));
     }
     groups
 }

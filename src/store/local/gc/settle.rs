@@ -60,11 +60,10 @@ impl Collection<'_> {
         inner.loose.sync_aside(ids)
     }
 
-    /// Marks from what was written since, brings back what is reached, and drops what is old.
+    /// Marks from what was written since, and brings back what is reached.
     pub(super) fn settle(&mut self, marker: &mut Marker<'_>, kept: &mut Kept) -> Result<()> {
         marker.mark_since(&self.snapshot()?)?;
-        self.bring_back(marker, kept)?;
-        self.drop_old(marker)
+        self.bring_back(marker, kept)
     }
 
     /// Makes all that is cruft and was reached part of the store again.
@@ -118,8 +117,9 @@ impl Collection<'_> {
             || loose.any(|aside| aside.since_ms <= prune_ms))
     }
 
-    /// Drops the cruft that is old enough. What was reached of it has been brought back.
-    fn drop_old(&mut self, marker: &Marker<'_>) -> Result<()> {
+    /// Drops the cruft that is old enough. What was reached of it has been brought back, and
+    /// nothing that writers see leads into it: see [`Marker::is_closed`].
+    pub(super) fn drop_old(&mut self, marker: &Marker<'_>) -> Result<()> {
         let prune_ms = self.options.prune_ms;
         let manifest = self.inner.refresh()?.manifest.clone();
         let old = manifest.cruft.iter().filter(|record| record.since_ms <= prune_ms);

@@ -12,6 +12,7 @@ use crate::store::{
 };
 use crate::walk;
 
+mod groups;
 mod journal;
 mod others;
 mod threads;

@@ -20,7 +20,7 @@ pub(crate) struct PackOptions {
     /// Whether all that is added is known to be what its id says: it was hashed already, or lay
     /// where a checked index says, in a block with the checksum that the index has for it.
     pub(crate) is_checked: bool,
-    /// How many threads compress, beside the one that writes; with none, that one does.
+    /// How many threads compress, beside the one that writes, which does where it would wait.
     pub(crate) threads: usize,
 }
 
@@ -41,14 +41,13 @@ impl PackOptions {
         threads: 0,
     };
 
-    /// Gives how a pack of a few blocks is written: memory for another thread, and for another try,
-    /// would take longer than it saves.
+    /// Gives how a pack of a few blocks is written: memory for another try would take longer than
+    /// that saves.
     pub(crate) fn for_little(self) -> PackOptions {
         PackOptions {
             level: self.first_level.unwrap_or(self.level),
             first_level: None,
             dictionaries: false,
-            threads: self.threads.min(1),
             ..self
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Blocks come out in the order in which they went in. No more than a few are under way, so the
 //! memory that is taken is bounded; threads end with the press. Where one panics, so does whoever
-//! takes the block that it had.
+//! takes the block that it had. Who would wait for a block compresses one meanwhile, if there is
+//! one that nobody has begun.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -28,7 +29,7 @@ const SHORT_SHARE: usize = 8;
 const QUICK_MATCH_MIN: u32 = 7;
 
 /// So many blocks more than there are threads are under way.
-const WAITING_MAX: usize = 2;
+const WAITING_MAX: usize = 4;
 
 /// A dictionary, and where it stands in the pack.
 #[derive(Clone, Debug)]
@@ -68,6 +69,12 @@ pub(super) struct Pressed {
     pub(super) room: Vec<u8>,
 }
 
+/// A block, and which one it is.
+type Job = (u64, Full);
+
+/// Blocks that nobody has begun.
+type Waiting = Arc<Mutex<Receiver<Job>>>;
+
 /// What became of a block in a thread, and which one it was.
 type Answer = (u64, thread::Result<Result<Pressed>>);
 
@@ -104,15 +111,19 @@ impl Press {
         let number = self.given;
         self.given += 1;
         if self.how.threads == 0 {
-            if self.here.is_none() {
-                self.here = Some(Worker::new(&self.how)?);
-            }
-            let pressed = self.here.as_mut().expect("it was set above").press(full);
-            self.done.insert(number, pressed);
-            return Ok(());
+            return self.press_here(number, full);
         }
         let beside = self.beside.get_or_insert_with(|| Threads::begin(&self.how));
         beside.give(number, full);
+        Ok(())
+    }
+
+    fn press_here(&mut self, number: u64, full: Full) -> Result<()> {
+        let here = match &mut self.here {
+            Some(here) => here,
+            none => none.insert(Worker::new(&self.how)?),
+        };
+        self.done.insert(number, here.press(full));
         Ok(())
     }
 
@@ -124,7 +135,14 @@ impl Press {
             return None;
         }
         while !self.done.contains_key(&self.taken) {
-            let (number, pressed) = self.beside.as_ref()?.next(is_waited_for)?;
+            let beside = self.beside.as_ref()?;
+            if is_waited_for && let Some((number, full)) = beside.take_back() {
+                if let Err(error) = self.press_here(number, full) {
+                    return Some(Err(error));
+                }
+                continue;
+            }
+            let (number, pressed) = beside.next(is_waited_for)?;
             self.done.insert(number, pressed);
         }
         let pressed = self.done.remove(&self.taken);
@@ -135,7 +153,8 @@ impl Press {
 
 /// Threads that compress.
 struct Threads {
-    jobs: Option<SyncSender<(u64, Full)>>,
+    jobs: Option<SyncSender<Job>>,
+    waiting: Waiting,
     done: Receiver<Answer>,
     handles: Vec<JoinHandle<()>>,
 }
@@ -149,12 +168,19 @@ impl Threads {
             let (how, waiting, results) = (how.clone(), Arc::clone(&waiting), results.clone());
             thread::spawn(move || work(&how, &waiting, &results))
         };
-        Threads { jobs: Some(jobs), done, handles: (0..how.threads).map(begin).collect() }
+        let handles = (0..how.threads).map(begin).collect();
+        Threads { jobs: Some(jobs), waiting, done, handles }
     }
 
     fn give(&self, number: u64, full: Full) {
         let jobs = self.jobs.as_ref().expect("it is there until the threads end");
         jobs.send((number, full)).expect("the threads end when there are no more jobs");
+    }
+
+    /// Gives a block that nobody has begun.
+    fn take_back(&self) -> Option<Job> {
+        // A thread that holds it waits for a block: there is none.
+        self.waiting.try_lock().ok()?.try_recv().ok()
     }
 
     fn next(&self, wait: bool) -> Option<(u64, Result<Pressed>)> {
@@ -176,7 +202,7 @@ impl Drop for Threads {
     }
 }
 
-fn work(how: &How, waiting: &Mutex<Receiver<(u64, Full)>>, results: &Sender<Answer>) {
+fn work(how: &How, waiting: &Mutex<Receiver<Job>>, results: &Sender<Answer>) {
     let mut worker = Worker::new(how);
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -184,15 +210,7 @@ fn work(how: &How, waiting: &Mutex<Receiver<(u64, Full)>>, results: &Sender<Answ
             return;
         };
         let pressed = match &mut worker {
-            Ok(worker) => {
-                let press = || {
-                    if !how.is_checked {
-                        check(&full)?;
-                    }
-                    worker.press(full)
-                };
-                catch_unwind(AssertUnwindSafe(press))
-            }
+            Ok(worker) => catch_unwind(AssertUnwindSafe(|| worker.press(full))),
             Err(error) => {
                 let told = std::io::Error::other(error.to_string());
                 Ok(Err(Error::io("compress", "pack-new")(told)))
@@ -243,6 +261,9 @@ impl Worker {
     }
 
     fn press(&mut self, full: Full) -> Result<Pressed> {
+        if !self.how.is_checked && self.how.threads > 0 {
+            check(&full)?;
+        }
         let Full { raw, ids, is_stored } = full;
         let mut folding = std::mem::take(&mut self.folding);
         let folds = self.how.fold && !is_stored;

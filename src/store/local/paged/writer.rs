@@ -1,11 +1,13 @@
 //! Writing files that have their final name only when they are whole.
 //!
 //! An [`AsideFile`] collects bytes under a name beside the final one, and takes the final one after
-//! it was synced. A crash, or dropping it, leaves at most the file beside. A [`PagedWriter`] is one
-//! that also collects the checksums of a paged file.
+//! all was written. A crash, or dropping it, leaves at most the file beside. A [`PagedWriter`] is
+//! one that also collects the checksums of a paged file.
 //!
 //! Files that get their names together are [`Ready`] together: what is synced at once is waited for
-//! once.
+//! once. Short ones are [`Named`] first, and synced with their directories: a file counts when a
+//! manifest names it, so a crash before that leaves one that is swept, whatever is in it. Where a
+//! name is taken, the file that has it may count; it is replaced by one that was synced.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +18,10 @@ use crate::error::{Error, Result};
 
 /// How many bytes are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// Files that have no more than this together get their names before they are synced: whoever
+/// names them in a manifest holds the lock meanwhile.
+const UNSYNCED_BYTES_MAX: u64 = 1 << 20;
 
 /// A file that has no final name yet.
 #[derive(Debug)]
@@ -67,9 +73,9 @@ impl AsideFile {
         synced.map_err(Error::io("sync", &self.path))
     }
 
-    /// Gives the file its final name; it must have been synced.
-    fn publish(mut self, path: &Path) -> Result<()> {
-        assert!(self.buffer.is_empty(), "a file is synced before it is published");
+    /// Gives the file its final name; all of it must have been written.
+    fn publish(&mut self, path: &Path) -> Result<()> {
+        assert!(self.buffer.is_empty(), "a file is written before it is published");
         self.disk.rename(&self.path, path).map_err(Error::io("rename", &self.path))?;
         self.published = true;
         Ok(())
@@ -113,34 +119,59 @@ impl Ready {
         self.files.push((file, path));
     }
 
-    /// Makes all files durable, then gives each its name, in order, and makes the names durable.
+    /// Gives each file its name, in order, and makes all files and their names durable.
     pub(crate) fn publish(self, disk: &dyn Disk) -> Result<()> {
-        let dirs = self.name(disk)?;
-        let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
-        let synced = disk.sync_all(&[], &dirs);
-        synced.map_err(Error::io("sync", dirs.first().unwrap_or(&Path::new(""))))
+        let named = self.name(disk)?;
+        let synced = disk.sync_all(&named.files(), &named.dirs());
+        synced.map_err(Error::io("sync", named.dirs().first().unwrap_or(&Path::new(""))))
     }
 
-    /// Makes all files durable, then gives each its name, in order; gives the directories whose
-    /// names are not durable yet.
-    pub(crate) fn name(mut self, disk: &dyn Disk) -> Result<Vec<PathBuf>> {
-        let Some(first) = self.files.first().map(|(_, path)| path.clone()) else {
-            return Ok(Vec::new());
-        };
+    /// Gives each file its name, in order; the names are not durable yet, and short files neither.
+    pub(crate) fn name(mut self, disk: &dyn Disk) -> Result<Named> {
+        let mut bytes = 0;
         for (file, _) in &mut self.files {
             file.flush()?;
+            bytes += file.len();
         }
-        let files: Vec<&dyn DiskFile> = self.files.iter().map(|(aside, _)| &*aside.file).collect();
-        disk.sync_all(&files, &[]).map_err(Error::io("sync", &first))?;
-        let mut dirs = Vec::new();
-        for (file, path) in self.files {
-            let dir = path.parent().expect("a file stands in a directory").to_owned();
-            if !dirs.contains(&dir) {
-                dirs.push(dir);
+        let is_taken = |(_, path): &(AsideFile, PathBuf)| disk.len(path).is_ok();
+        let is_synced = bytes > UNSYNCED_BYTES_MAX || self.files.iter().any(is_taken);
+        if is_synced {
+            let files: Vec<&dyn DiskFile> = self.files.iter().map(|(it, _)| &*it.file).collect();
+            let first = self.files.first().map_or(Path::new(""), |(_, path)| path);
+            disk.sync_all(&files, &[]).map_err(Error::io("sync", first))?;
+        }
+        let mut named = Named::default();
+        for (mut file, path) in self.files {
+            let dir = path.parent().expect("a file stands in a directory");
+            if !named.dirs.iter().any(|known| known == dir) {
+                named.dirs.push(dir.to_owned());
             }
             file.publish(&path)?;
+            if !is_synced {
+                named.files.push(file);
+            }
         }
-        Ok(dirs)
+        Ok(named)
+    }
+}
+
+/// Files that have their final names, and what of that is not durable yet: a manifest that names
+/// them must not be before it is.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    files: Vec<AsideFile>,
+    dirs: Vec<PathBuf>,
+}
+
+impl Named {
+    /// Lists the files whose contents are not durable yet.
+    pub(crate) fn files(&self) -> Vec<&dyn DiskFile> {
+        self.files.iter().map(|aside| &*aside.file).collect()
+    }
+
+    /// Lists the directories whose names are not durable yet.
+    pub(crate) fn dirs(&self) -> Vec<&Path> {
+        self.dirs.iter().map(PathBuf::as_path).collect()
     }
 }
 

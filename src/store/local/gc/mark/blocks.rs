@@ -2,41 +2,109 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use super::Marker;
 use crate::error::Result;
 use crate::slots::begin_of;
+use crate::store::local::cache::BlockCache;
 use crate::store::local::pack::Pack;
 use crate::store::local::state::State;
 
-/// So much is unpacked at once.
-pub(super) const AHEAD_BYTES: u64 = 2 << 20;
+/// A thread unpacks where packs have so much.
+pub(super) const AHEAD_BYTES_MIN: u64 = 512 << 10;
+/// So many blocks are unpacked ahead, or left to be.
+const BLOCKS_AHEAD: usize = 12;
+/// Of these, one in so many is left to whoever looks into all of them, so that neither waits long
+/// for the other: to unpack takes more than twice as long as to look.
+const LEFT_ONE_IN: usize = 3;
 /// What is unpacked is kept if all packs together have no more than this.
 pub(super) const KEPT_BYTES_MAX: usize = 96 << 20;
 
-/// Unpacked blocks, by their numbers.
-type Loaded = Vec<(u32, Result<Arc<Vec<u8>>>)>;
+/// A block: the place of its pack, and its number.
+type Wanted = (usize, u32);
 
-/// Blocks of a pack that were unpacked ahead, and those that a thread is unpacking.
-#[derive(Default)]
-pub(super) struct Ahead {
-    ready: HashMap<(usize, u32), Arc<Vec<u8>>>,
-    coming: Option<Coming>,
+/// What is known of a block that is wanted soon.
+enum Soon {
+    /// The thread unpacks it.
+    Asked,
+    /// It is unpacked.
+    Ready(Arc<Vec<u8>>),
+    /// Whoever looks into it unpacks it.
+    Left,
 }
 
-struct Coming {
-    /// The place of the pack, and its blocks, the last one first.
-    number: usize,
-    blocks: Vec<u32>,
-    thread: JoinHandle<Loaded>,
+/// Blocks that are unpacked ahead, by a thread that ends with this.
+pub(super) struct Ahead {
+    jobs: Option<Sender<(Arc<Pack>, Wanted)>>,
+    done: Receiver<(Wanted, Result<Arc<Vec<u8>>>)>,
+    thread: Option<JoinHandle<()>>,
+    soon: HashMap<Wanted, Soon>,
+    /// The blocks before this one are next.
+    next: Wanted,
+    /// So many were taken in a row.
+    taken: usize,
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        if let Some(coming) = self.coming.take() {
-            // Nobody wants them.
-            let _ = coming.thread.join();
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // Nobody wants what it has.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Ahead {
+    pub(super) fn begin(unpacked: &Arc<BlockCache>, keeps: bool) -> Ahead {
+        let ((jobs, waiting), (results, done)) = (channel::<(Arc<Pack>, Wanted)>(), channel());
+        let unpacked = Arc::clone(unpacked);
+        let work = move || {
+            for (pack, wanted) in waiting {
+                if results.send((wanted, pack.block_of(wanted.1, &unpacked, keeps))).is_err() {
+                    return;
+                }
+            }
+        };
+        let (thread, soon) = (Some(thread::spawn(work)), HashMap::new());
+        Ahead { jobs: Some(jobs), done, thread, soon, next: (0, 0), taken: 0 }
+    }
+
+    /// Has the blocks before those that are wanted soon unpacked, too.
+    fn go_on(&mut self, pack: &Arc<Pack>, wanted: Wanted) -> Result<()> {
+        if !self.soon.contains_key(&wanted) {
+            self.soon.clear();
+            self.next = wanted;
+        }
+        while self.soon.len() < BLOCKS_AHEAD && self.next.1 > 0 {
+            self.next.1 -= 1;
+            if pack.block_rows(self.next.1)?.is_empty() {
+                continue;
+            }
+            self.taken += 1;
+            let is_left = self.taken.is_multiple_of(LEFT_ONE_IN);
+            let jobs = self.jobs.as_ref().filter(|_| !is_left);
+            let is_asked =
+                jobs.is_some_and(|jobs| jobs.send((Arc::clone(pack), self.next)).is_ok());
+            self.soon.insert(self.next, if is_asked { Soon::Asked } else { Soon::Left });
+        }
+        Ok(())
+    }
+
+    /// Gives a block, which is waited for if the thread has it; `None` if that has it not.
+    fn take(&mut self, wanted: Wanted) -> Option<Arc<Vec<u8>>> {
+        while let Some(Soon::Asked) = self.soon.get(&wanted) {
+            let (found, raw) = self.done.recv().ok()?;
+            if let Some(soon @ Soon::Asked) = self.soon.get_mut(&found) {
+                // Where that failed, it is tried again, and told.
+                *soon = raw.map_or(Soon::Left, Soon::Ready);
+            }
+        }
+        match self.soon.remove(&wanted) {
+            Some(Soon::Ready(raw)) => Some(raw),
+            _ => None,
         }
     }
 }
@@ -49,50 +117,13 @@ impl Marker<'_> {
         number: usize,
         block: u32,
     ) -> Result<Arc<Vec<u8>>> {
-        let (unpacked, keeps) = (&self.unpacked, self.keeps);
-        let Some(ahead) = self.ahead.as_mut().filter(|_| !pack.is_held()) else {
-            return pack.block_of(block, unpacked, keeps);
-        };
-        let wanted = (number, block);
-        if let Some(raw) = ahead.ready.remove(&wanted) {
-            return Ok(raw);
+        let mut raw = None;
+        if let Some(ahead) = self.ahead.as_mut().filter(|_| !pack.is_held()) {
+            ahead.go_on(pack, (number, block))?;
+            raw = ahead.take((number, block));
         }
-        ahead.ready.clear();
-        let mut before = block;
-        if let Some(Coming { number: of, blocks, thread }) = ahead.coming.take() {
-            // What it did not unpack is unpacked when it is looked for.
-            let loaded = thread.join().unwrap_or_default();
-            if of == number && blocks.contains(&block) {
-                before = blocks.last().copied().unwrap_or(block);
-                let loaded = loaded.into_iter().filter_map(|(it, raw)| Some(((of, it), raw.ok()?)));
-                ahead.ready.extend(loaded);
-            }
-        }
-        let blocks = blocks_before(pack, before)?;
-        if !blocks.is_empty() {
-            let (pack, unpacked, wanted) = (Arc::clone(pack), Arc::clone(unpacked), blocks.clone());
-            let load = move |block: u32| (block, pack.block_of(block, &unpacked, keeps));
-            let thread = thread::spawn(move || wanted.into_iter().map(load).collect());
-            ahead.coming = Some(Coming { number, blocks, thread });
-        }
-        let raw = ahead.ready.remove(&wanted);
-        raw.map_or_else(|| pack.block_of(block, unpacked, keeps), Ok)
+        raw.map_or_else(|| pack.block_of(block, &self.unpacked, self.keeps), Ok)
     }
-}
-
-/// Lists the blocks before one, the last first, as many as are unpacked at once.
-fn blocks_before(pack: &Pack, block: u32) -> Result<Vec<u32>> {
-    let (mut blocks, mut bytes) = (Vec::new(), 0);
-    for block in (0..block).rev() {
-        if bytes > AHEAD_BYTES {
-            break;
-        }
-        if !pack.block_rows(block)?.is_empty() {
-            bytes += u64::from(pack.block_place(block)?.raw_bytes);
-            blocks.push(block);
-        }
-    }
-    Ok(blocks)
 }
 
 /// Counts what all packs have, unpacked.

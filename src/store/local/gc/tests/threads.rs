@@ -3,7 +3,7 @@
 use super::*;
 
 /// Gives text of words that differ, but for some that many texts share.
-fn text(seed: u64) -> String {
+pub(super) fn text(seed: u64) -> String {
     let word = |number: u64| (seed * 1000 + number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let shared = (0..60).map(|number| format!("shared {} ", number % (7 + seed % 3)));
     (0..60).map(|number| format!("{:x} ", word(number))).chain(shared).collect()
