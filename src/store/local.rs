@@ -82,6 +82,7 @@ use lock::LockFile;
 use loose::Loose;
 use mirror::Mirrors;
 use snapshot::LocalSnapshot;
+use snapshot::names::Names;
 use state::{Access, State};
 
 pub use backup::{CopyProgress, CopyReport, restore, verify_backup};
@@ -155,6 +156,8 @@ pub(crate) struct Inner {
     loose: Loose,
     /// The places of objects that no graph file covers yet, as far as they were asked for.
     topologies: Mutex<HashMap<Id, Topology>>,
+    /// The names of sessions, once one was looked for.
+    names: Mutex<Option<Names>>,
     state: RwLock<Arc<State>>,
     writer: Mutex<Option<Writer>>,
     mirrors: Mutex<Mirrors>,
@@ -238,6 +241,7 @@ impl LocalStore {
             cache: BlockCache::new(options.cache_bytes),
             loose: Loose::new(Arc::clone(&disk), layout.clone()),
             topologies: Mutex::default(),
+            names: Mutex::default(),
             state: RwLock::new(state),
             writer: Mutex::new(None),
             mirrors: Mutex::new(Mirrors::new(Arc::clone(&disk), layout.clone())),

@@ -76,6 +76,8 @@ pub(crate) struct Table {
     pub(crate) closed: bool,
     /// The largest `synced` of any group.
     pub(crate) synced: u64,
+    /// The refs to metadata of sessions that moved, in order, each with the end of its group.
+    pub(crate) metas: Vec<(u64, RefName)>,
     /// The end of the last group that made, removed or retyped a ref: its mirror is another file.
     pub(crate) reshaped: u64,
     /// The head of the group behind `end`, if it was read and nothing vouches for its contents yet.
@@ -208,6 +210,7 @@ impl Segment {
             checksum: Id::from_bytes(*begin.as_bytes()),
             closed: false,
             synced: 0,
+            metas: Vec::new(),
             reshaped: 0,
             ahead: None,
         };
@@ -390,6 +393,9 @@ impl Table {
             let moved = [&ref_move.old, &ref_move.new];
             if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
                 self.reshaped = self.end;
+            }
+            if let Some((_, "meta")) = ref_move.name.session() {
+                self.metas.push((self.end, ref_move.name.clone()));
             }
             let versions = self.refs.entry(ref_move.name.clone()).or_default();
             versions.push((self.end, ref_move.new.clone()));

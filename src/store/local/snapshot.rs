@@ -4,6 +4,7 @@
 //! lock and repairs nothing.
 
 mod ahead;
+pub(super) mod names;
 mod near;
 mod refs;
 mod sift;
@@ -400,6 +401,10 @@ impl Snapshot for LocalSnapshot {
 
     fn session_ids(&self) -> Result<Vec<String>> {
         self.state.session_ids(self.end)
+    }
+
+    fn sessions_named(&self, name: &str) -> Result<Vec<String>> {
+        self.find_sessions_named(name)
     }
 
     fn operations(
