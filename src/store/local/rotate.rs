@@ -29,6 +29,9 @@ const BULK_GROUPS: u64 = 8;
 /// So many usual lengths of closed segments wait to be sealed while such a writer goes on: it needs
 /// all processors for itself.
 const BULK_LENGTHS_CLOSED: u64 = 8;
+/// So many wait for it in the eyes of others, which leave them to it while it lives: it may be
+/// stopped, or fail.
+const OTHERS_LENGTHS_CLOSED: u64 = 2 * BULK_LENGTHS_CLOSED;
 /// So long after its last large group, a writer is taken for such a one.
 const BULK_PAUSE: Duration = Duration::from_secs(5);
 /// A segment has room for so many objects of the length that they have: who writes long ones would
@@ -61,6 +64,10 @@ fn bytes_for(group_bytes: u64) -> u64 {
     group_bytes + HEADER_BYTES + CLOSE_BYTES
 }
 
+fn closed(state: &State) -> &[Arc<Segment>] {
+    state.segments.split_last().expect("a manifest names a segment").1
+}
+
 impl Inner {
     /// Says whether a segment holds as many objects as it should.
     pub(crate) fn is_crowded(&self, segment: &Segment) -> bool {
@@ -80,6 +87,9 @@ impl Inner {
             true => usual.min(zeros_max).max(bytes_for(group_bytes)),
             false => usual,
         };
+        if self.options.background && self.is_in_bulk() {
+            segment.promise();
+        }
         self.next_segment(state, bytes)
     }
 
@@ -100,10 +110,29 @@ impl Inner {
     /// Says whether what is closed should not wait for more before it is sealed: there is so much
     /// of it that opening takes a while.
     pub(crate) fn is_pressing(&self, state: &State) -> bool {
-        let (_, closed) = state.segments.split_last().expect("a manifest names a segment");
-        let bytes: u64 = closed.iter().map(|segment| segment.bytes()).sum();
         let lengths = if self.is_in_bulk() { BULK_LENGTHS_CLOSED } else { 1 };
-        bytes >= self.options.segment_bytes_max.saturating_mul(lengths) || state.purge.is_some()
+        self.has_closed(state, lengths) || state.purge.is_some()
+    }
+
+    /// Says whether another handle writes large groups, and will seal what it closed. It needs no
+    /// segment prepared either. That is asked once under each manifest: who dies leaves it to
+    /// whoever sees the next one.
+    pub(crate) fn is_left_to_another(&self, state: &State) -> bool {
+        if state.purge.is_some() || self.has_closed(state, OTHERS_LENGTHS_CLOSED) {
+            return false;
+        }
+        let generation = state.manifest.generation;
+        let mut asked = self.left_to_another.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.0 != generation {
+            *asked = (generation, closed(state).iter().any(|segment| segment.is_promised()));
+        }
+        asked.1
+    }
+
+    /// Says whether so many usual lengths of segments are closed.
+    fn has_closed(&self, state: &State, lengths: u64) -> bool {
+        let bytes: u64 = closed(state).iter().map(|segment| segment.bytes()).sum();
+        bytes >= self.options.segment_bytes_max.saturating_mul(lengths)
     }
 
     /// Says whether the journal holds nothing, and is as short as it can be.
@@ -304,24 +333,26 @@ mod tests {
         assert_eq!(spare.metadata().unwrap().len(), next_bytes(), "a short one is replaced");
     }
 
+    /// Commits six blobs of so many bytes.
+    fn put(store: &LocalStore, byte: u8, bytes: usize) {
+        let blob = |number: u8| {
+            let mut content = vec![byte; bytes];
+            content[0] = number;
+            NewObject::blob(content).unwrap()
+        };
+        let objects: Vec<NewObject> = (0..6).map(blob).collect();
+        let mut plan = |_: &dyn Snapshot| {
+            Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+        };
+        store.commit(Durability::Relaxed, &mut plan).unwrap();
+    }
+
     #[test]
     fn who_writes_large_groups_waits_for_no_sealing() {
         let dir = tempfile::tempdir().unwrap();
         let options = |background: bool| {
             let segment_bytes_max = 512 << 10;
             Options { background, segment_bytes_max, ..Options::default() }
-        };
-        let put = |store: &LocalStore, byte: u8, bytes: usize| {
-            let blob = |number: u8| {
-                let mut content = vec![byte; bytes];
-                content[0] = number;
-                NewObject::blob(content).unwrap()
-            };
-            let objects: Vec<NewObject> = (0..6).map(blob).collect();
-            let mut plan = |_: &dyn Snapshot| {
-                Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
-            };
-            store.commit(Durability::Relaxed, &mut plan).unwrap();
         };
         let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options(true)).unwrap().0;
         let inner = Arc::clone(&store.inner);
@@ -338,6 +369,36 @@ mod tests {
         store.seal().unwrap();
         (32..40).for_each(|byte| put(&store, byte, 60_000));
         assert!(!is_pressing());
+    }
+
+    #[test]
+    fn who_comes_by_leaves_the_sealing_to_who_writes_large_groups_and_lives() {
+        let is_sealed_by_another = |is_promised: bool, lengths: u64| {
+            let dir = tempfile::tempdir().unwrap();
+            let options = |background: bool, segment_bytes_max: u64| {
+                let segment_bytes_min = segment_bytes_max.min(256 << 10);
+                Options { background, segment_bytes_min, segment_bytes_max, ..Options::default() }
+            };
+            // Without a housekeeper nothing is promised, as if who did had died.
+            let bulk = options(is_promised, 512 << 10);
+            let bulk = LocalStore::init(Arc::new(OsDisk), dir.path(), bulk).unwrap().0;
+            (1..8).for_each(|byte| put(&bulk, byte, 60_000));
+            let state = bulk.inner.state();
+            let bytes: u64 = closed(&state).iter().map(|segment| segment.bytes()).sum();
+            assert!(bytes > 0 && state.packs.is_empty());
+            let other = options(true, bytes / lengths);
+            let other = LocalStore::open(Arc::new(OsDisk), dir.path(), other).unwrap();
+            put(&other, 99, 100);
+            drop(other);
+            let is_sealed = !bulk.inner.reload().unwrap().packs.is_empty();
+            let inner = Arc::clone(&bulk.inner);
+            drop(bulk);
+            assert!(!is_promised || !inner.reload().unwrap().packs.is_empty(), "promised");
+            is_sealed
+        };
+        assert!(!is_sealed_by_another(true, 1));
+        assert!(is_sealed_by_another(true, OTHERS_LENGTHS_CLOSED), "it is too much");
+        assert!(is_sealed_by_another(false, 1));
     }
 
     #[test]
