@@ -35,7 +35,10 @@ pub(crate) struct Housekeeper {
 struct Shared {
     inner: Arc<Inner>,
     wanted: Mutex<Wanted>,
-    changed: Condvar,
+    /// What each thread waits for: to wake one for nothing costs as much as a short commit.
+    syncing: Condvar,
+    maintaining: Condvar,
+    tending: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +58,8 @@ struct Wanted {
 
 impl Housekeeper {
     pub(crate) fn new(inner: Arc<Inner>) -> Housekeeper {
-        let shared = Shared { inner, wanted: Mutex::default(), changed: Condvar::new() };
+        let [syncing, maintaining, tending] = std::array::from_fn(|_| Condvar::new());
+        let shared = Shared { inner, wanted: Mutex::default(), syncing, maintaining, tending };
         Housekeeper {
             shared: Arc::new(shared),
             syncing: Mutex::default(),
@@ -73,7 +77,7 @@ impl Housekeeper {
         wanted.sync_now |= is_much;
         drop(wanted);
         if !is_asked {
-            self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
+            self.wake_syncing();
         }
     }
 
@@ -92,10 +96,14 @@ impl Housekeeper {
         }
     }
 
+    fn wake_syncing(&self) {
+        self.wake(&self.syncing, &self.shared.syncing, "sapwood-syncing", Shared::sync_late);
+    }
+
     /// Asks for the next segment.
     fn prepare_soon(&self) {
         if !std::mem::replace(&mut self.shared.wanted().spare, true) {
-            self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
+            self.wake_syncing();
         }
     }
 
@@ -107,7 +115,8 @@ impl Housekeeper {
         wanted.maintenance_now |= is_much;
         drop(wanted);
         if !is_asked {
-            self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
+            let (thread, changed) = (&self.maintaining, &self.shared.maintaining);
+            self.wake(thread, changed, "sapwood-maintaining", Shared::maintain);
         }
     }
 
@@ -115,8 +124,9 @@ impl Housekeeper {
     /// is given back.
     pub(crate) fn tend_soon(&self) {
         self.shared.inner.untended.store(false, Ordering::Relaxed);
+        let (thread, changed) = (&self.tending, &self.shared.tending);
         if !std::mem::replace(&mut self.shared.wanted().tending, true)
-            && !self.wake(&self.tending, "sapwood-tending", Shared::tend)
+            && !self.wake(thread, changed, "sapwood-tending", Shared::tend)
         {
             self.shared.wanted().tending = false;
             self.shared.inner.stop_keeping();
@@ -124,7 +134,13 @@ impl Housekeeper {
     }
 
     /// Wakes a thread, or makes it, and says whether there is one.
-    fn wake(&self, thread: &Mutex<Option<JoinHandle<()>>>, name: &str, work: fn(&Shared)) -> bool {
+    fn wake(
+        &self,
+        thread: &Mutex<Option<JoinHandle<()>>>,
+        changed: &Condvar,
+        name: &str,
+        work: fn(&Shared),
+    ) -> bool {
         if !self.shared.inner.options.background {
             return false;
         }
@@ -136,7 +152,7 @@ impl Housekeeper {
             // Where no thread can be had, the work waits for the drop.
             *thread = named.spawn(move || work(&shared)).ok();
         }
-        self.shared.changed.notify_all();
+        changed.notify_one();
         thread.is_some()
     }
 }
@@ -144,7 +160,8 @@ impl Housekeeper {
 impl Drop for Housekeeper {
     fn drop(&mut self) {
         self.shared.wanted().stop = true;
-        self.shared.changed.notify_all();
+        let Shared { syncing, maintaining, tending, .. } = &*self.shared;
+        [syncing, maintaining, tending].into_iter().for_each(Condvar::notify_one);
         let join = |thread: &mut Mutex<Option<JoinHandle<()>>>| {
             let thread = thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
             thread.is_some_and(|thread| thread.join().is_err())
@@ -167,17 +184,21 @@ impl Shared {
     }
 
     /// Waits until something is wanted; `None` when it is time to end.
-    fn next(&self, is_wanted: fn(&Wanted) -> bool) -> Option<MutexGuard<'_, Wanted>> {
+    fn next(
+        &self,
+        changed: &Condvar,
+        is_wanted: fn(&Wanted) -> bool,
+    ) -> Option<MutexGuard<'_, Wanted>> {
         let idle = |wanted: &mut Wanted| !wanted.stop && !is_wanted(wanted);
-        let wanted = self.changed.wait_while(self.wanted(), idle);
+        let wanted = changed.wait_while(self.wanted(), idle);
         Some(wanted.unwrap_or_else(PoisonError::into_inner)).filter(|wanted| !wanted.stop)
     }
 
     fn sync_late(&self) {
-        while let Some(wanted) = self.next(|wanted| wanted.sync || wanted.spare) {
+        while let Some(wanted) = self.next(&self.syncing, |wanted| wanted.sync || wanted.spare) {
             let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.sync_now && !wanted.spare;
             let (mut wanted, _) = self
-                .changed
+                .syncing
                 .wait_timeout_while(wanted, SYNC_DELAY, idle)
                 .unwrap_or_else(PoisonError::into_inner);
             let (is_sync, is_spare) = (wanted.sync, wanted.spare);
@@ -199,10 +220,10 @@ impl Shared {
     /// then it waits for the next manifest.
     fn maintain(&self) {
         let mut tried_generation = None;
-        while let Some(wanted) = self.next(|wanted| wanted.maintenance) {
+        while let Some(wanted) = self.next(&self.maintaining, |wanted| wanted.maintenance) {
             let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.maintenance_now;
             let (mut wanted, _) = self
-                .changed
+                .maintaining
                 .wait_timeout_while(wanted, SEAL_DELAY, idle)
                 .unwrap_or_else(PoisonError::into_inner);
             if wanted.stop {
@@ -224,9 +245,9 @@ impl Shared {
 
     /// Looks after the lock as long as it is kept.
     fn tend(&self) {
-        while let Some(wanted) = self.next(|wanted| wanted.tending) {
+        while let Some(wanted) = self.next(&self.tending, |wanted| wanted.tending) {
             let (mut wanted, _) = self
-                .changed
+                .tending
                 .wait_timeout_while(wanted, TEND_PAUSE, |wanted| !wanted.stop)
                 .unwrap_or_else(PoisonError::into_inner);
             // Before it is looked at: one that is kept from then on asks again.
@@ -271,11 +292,12 @@ mod tests {
         let store = LocalStore::init(Arc::new(OsDisk), dir.path(), Options::default());
         let housekeeper = store.unwrap().0.housekeeper;
         let thread = &housekeeper.maintaining;
-        housekeeper.wake(thread, "panics", |_| panic!("as the test wants it"));
+        let changed = &housekeeper.shared.maintaining;
+        housekeeper.wake(thread, changed, "panics", |_| panic!("as the test wants it"));
         while !thread.lock().unwrap().as_ref().unwrap().is_finished() {
             std::thread::yield_now();
         }
-        housekeeper.wake(thread, "works", |shared| shared.wanted().sync = true);
+        housekeeper.wake(thread, changed, "works", |shared| shared.wanted().sync = true);
         let finished = thread.lock().unwrap().take().unwrap().join();
         assert!(finished.is_ok() && housekeeper.shared.wanted().sync);
     }
