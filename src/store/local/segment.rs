@@ -323,13 +323,17 @@ impl Segment {
         disk.sync_all(&[&*self.file, &*other.file], &[])
     }
 
-    /// Takes the task to prepare the segment after this one, unless another process has it.
+    /// Takes the task to prepare the segment after this one, unless another process has it, or one
+    /// has promised to seal this one: then none is needed.
     pub(crate) fn claim_successor(&self) -> std::io::Result<Option<Locked<'_>>> {
-        Locked::try_new(&*self.file)
+        match self.promised.load(Ordering::Relaxed) {
+            true => Ok(None),
+            false => Locked::try_new(&*self.file),
+        }
     }
 
-    /// Promises to seal it, for as long as this handle lives. Where that cannot be said, others may
-    /// seal it as well.
+    /// Promises to seal it once it is closed, for as long as this handle lives. Where that cannot
+    /// be said, others may seal it as well.
     pub(crate) fn promise(&self) {
         let is_said = self.file.try_lock().unwrap_or(false);
         self.promised.store(is_said, Ordering::Relaxed);

@@ -411,25 +411,7 @@ impl Snapshot for LocalSnapshot {
         &self,
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let mut recent = Vec::new();
-        for (segment, end) in self.segments() {
-            let table = segment.table();
-            let seen = table.operations.iter().rev().filter(|(at, ..)| *at <= end);
-            recent.extend(seen.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
-        }
-        let mut number = self.state.manifest.operations_logged() + recent.len() as u64;
-        for (operation, moves) in recent {
-            if visit(&OperationRecord { number, operation, moves })?.is_break() {
-                return Ok(());
-            }
-            number -= 1;
-        }
-        for log in self.state.logs.iter().rev() {
-            if log.for_each(visit)?.is_break() {
-                return Ok(());
-            }
-        }
-        Ok(())
+        self.visit_operations(visit)
     }
 
     fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {
