@@ -308,14 +308,25 @@ mod tests {
         LocalStore::init(Arc::new(OsDisk), dir, options).unwrap().0
     }
 
-    fn close_some(store: &LocalStore) {
-        for byte in 0..3 {
-            let object = NewObject::blob(vec![byte; 3000]).unwrap();
-            let mut plan = |_: &dyn Snapshot| {
-                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
-            };
-            store.commit(Durability::Relaxed, &mut plan).unwrap();
+    /// Waits for something that comes by itself, however slow the machine is.
+    fn wait_for(is_there: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_there() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
+            std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    fn put(store: &LocalStore, byte: u8, bytes: usize) {
+        let object = NewObject::blob(vec![byte; bytes]).unwrap();
+        let mut plan = |_: &dyn Snapshot| {
+            Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+        };
+        store.commit(Durability::Relaxed, &mut plan).unwrap();
+    }
+
+    fn close_some(store: &LocalStore) {
+        (0..3).for_each(|byte| put(store, byte, 3000));
     }
 
     #[test]
@@ -325,10 +336,7 @@ mod tests {
         let begun = Instant::now();
         close_some(&store);
         // However slow the machine is: it is not sealed sooner, and not never.
-        while State::load(store.inner.access(), None).unwrap().packs.is_empty() {
-            assert!(begun.elapsed() < 60 * SEAL_DELAY, "it waits for ever");
-            std::thread::sleep(SEAL_DELAY / 100);
-        }
+        wait_for(|| !State::load(store.inner.access(), None).unwrap().packs.is_empty());
         assert!(begun.elapsed() >= SEAL_DELAY, "{:?}", begun.elapsed());
     }
 
@@ -355,5 +363,55 @@ mod tests {
             Options { segment_bytes_max: closed, background: false, ..Options::default() };
         let store = LocalStore::open(Arc::new(OsDisk), dir.path(), options).unwrap();
         assert!(store.inner.is_pressing(&state));
+    }
+
+    #[test]
+    fn what_is_closed_waits_as_long_as_large_groups_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        let is_sealed = || !State::load(store.inner.access(), None).unwrap().packs.is_empty();
+        let last_group = |at| *store.inner.last_large_group.lock().unwrap() = at;
+        last_group(Some(Instant::now() + Duration::from_secs(3600)));
+        close_some(&store);
+        std::thread::sleep(2 * SEAL_DELAY);
+        assert!(!is_sealed());
+        last_group(None);
+        wait_for(is_sealed);
+    }
+
+    #[test]
+    fn a_relaxed_commit_is_synced_after_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        let begun = Instant::now();
+        put(&store, 1, 100);
+        let end = store.inner.state().open_segment().end();
+        wait_for(|| store.inner.durable_position() >= end);
+        assert!(begun.elapsed() >= SYNC_DELAY, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn much_that_is_not_synced_waits_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { segment_bytes_min: 4 << 20, ..Options::default() };
+        let quiet = Options { background: false, ..options };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), quiet).unwrap().0;
+        let wanted = || {
+            let wanted = store.housekeeper.shared.wanted();
+            (wanted.sync, wanted.sync_now)
+        };
+        assert_eq!(wanted(), (false, false));
+        put(&store, 0, 100);
+        assert_eq!(wanted(), (true, false));
+        (1..12).for_each(|byte| put(&store, byte, 200_000));
+        assert_eq!(wanted(), (true, true));
+    }
+
+    #[test]
+    fn the_next_segment_is_there_before_it_is_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        put(&store, 1, 3000);
+        wait_for(|| store.inner.layout.spare().exists());
     }
 }
