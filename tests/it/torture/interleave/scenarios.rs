@@ -143,6 +143,13 @@ fn prepared() -> SimDisk {
     disk
 }
 
+/// A store whose journal is at rest: what `gc` does then shows in the manifest alone.
+fn rested() -> SimDisk {
+    let disk = prepared();
+    init(&disk).unwrap().gc(&GcOptions::at(DAY_MS)).unwrap();
+    disk
+}
+
 /// A store whose open segment has no room for the next message.
 fn crowded() -> SimDisk {
     let mut disk = prepared();
@@ -212,6 +219,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         scenario("gc and gc", &crowd, vec![collector(), collector()], check_all_read),
         scenario("gc and gc that drops now", &disk, vec![collector(), pruner()], check_collected),
         scenario("two gc that drop now", &crowd, vec![pruner(), pruner()], check_collected),
+        scenario("two gc at rest", &rested(), vec![pruner(), pruner()], check_collected),
         scenario(
             "relinking, writer and gc",
             &disk,
