@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind, Prefix};
 
 pub use crate::object::NewObject;
+use crate::object::Session;
 pub use reference::{NAMED_CLASSES, RefName, RefValue, SYMBOLIC_DEPTH_MAX, resolve};
 pub use transaction::{Expected, Operation, OperationRecord, RefMove, RefUpdate, Transaction};
 
@@ -155,6 +156,21 @@ pub trait Snapshot: Send + Sync {
         Ok(ids)
     }
 
+    /// Lists the ids of all sessions with this name, sorted. One whose metadata can't be read has
+    /// none.
+    fn sessions_named(&self, name: &str) -> Result<Vec<String>> {
+        let mut ids = Vec::new();
+        for (meta, value) in self.references("sessions/")? {
+            if let Some((session, "meta")) = meta.session()
+                && session_name(self, &value).is_ok_and(|found| found.as_deref() == Some(name))
+            {
+                ids.push(session.to_owned());
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
     /// Visits the operations, newest first, until told to stop.
     fn operations(
         &self,
@@ -204,6 +220,18 @@ pub trait Snapshot: Send + Sync {
     fn nearest(&self, from: &Id, labels: &[&str], limit: usize) -> Result<Option<Id>> {
         let path = self.labels(from, limit)?;
         Ok(path.into_iter().find(|(_, found)| labels.contains(&&**found)).map(|(id, _)| id))
+    }
+}
+
+/// Reads the name that a session's metadata gives it.
+fn session_name<S: Snapshot + ?Sized>(snapshot: &S, meta: &RefValue) -> Result<Option<String>> {
+    let RefValue::Id(id) = meta else {
+        return Ok(None);
+    };
+    let stored = snapshot.get(id)?.ok_or(Error::ObjectMissing { id: *id })?;
+    match stored.kind {
+        Kind::Session => Ok(Session::decode(&stored.content)?.name),
+        _ => Ok(None),
     }
 }
 

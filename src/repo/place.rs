@@ -1,7 +1,6 @@
 //! Where somebody is: the session from which names are seen, and how a session is named.
 
 use crate::error::{Error, Result};
-use crate::repo::read_session;
 use crate::store::{RefName, RefValue, SYMBOLIC_DEPTH_MAX, Snapshot};
 
 /// How many sessions an error about an ambiguous prefix lists.
@@ -59,17 +58,7 @@ pub fn named_session(snapshot: &dyn Snapshot, text: &str) -> Result<Option<Strin
     {
         return Ok(Some(text.to_owned()));
     }
-    let mut found = Vec::new();
-    for session in sessions(snapshot, "")? {
-        let name = RefName::of_session(&session, "meta")?;
-        if let Some(RefValue::Id(id)) = snapshot.reference(&name)?
-            // One that does not read must not hide the others; 'fsck' names it.
-            && let Ok(meta) = read_session(snapshot, &id)
-            && meta.name.as_deref() == Some(text)
-        {
-            found.push(session);
-        }
-    }
+    let mut found = snapshot.sessions_named(text)?;
     match found.len() {
         0 | 1 => Ok(found.pop()),
         count => Err(ambiguous(text, count, "have this name", found)),

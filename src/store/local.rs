@@ -82,6 +82,7 @@ use lock::LockFile;
 use loose::Loose;
 use mirror::Mirrors;
 use snapshot::LocalSnapshot;
+use snapshot::names::Names;
 use state::{Access, State};
 
 pub use backup::{CopyProgress, CopyReport, restore, verify_backup};
@@ -155,6 +156,8 @@ pub(crate) struct Inner {
     loose: Loose,
     /// The places of objects that no graph file covers yet, as far as they were asked for.
     topologies: Mutex<HashMap<Id, Topology>>,
+    /// The names of sessions, once one was looked for.
+    names: Mutex<Option<Names>>,
     state: RwLock<Arc<State>>,
     writer: Mutex<Option<Writer>>,
     mirrors: Mutex<Mirrors>,
@@ -182,6 +185,9 @@ pub(crate) struct Inner {
     spare_seen: AtomicU64,
     /// Held by the thread that prepares it.
     preparing: Mutex<()>,
+    /// Under which manifest it was last asked whether another handle will seal what is closed, and
+    /// the answer.
+    left_to_another: Mutex<(u64, bool)>,
     /// Held by the thread that syncs for the others.
     syncing: Mutex<()>,
     /// What this handle knows to be durable.
@@ -238,6 +244,7 @@ impl LocalStore {
             cache: BlockCache::new(options.cache_bytes),
             loose: Loose::new(Arc::clone(&disk), layout.clone()),
             topologies: Mutex::default(),
+            names: Mutex::default(),
             state: RwLock::new(state),
             writer: Mutex::new(None),
             mirrors: Mutex::new(Mirrors::new(Arc::clone(&disk), layout.clone())),
@@ -252,6 +259,7 @@ impl LocalStore {
             last_large_group: Mutex::new(None),
             spare_seen: AtomicU64::new(0),
             preparing: Mutex::new(()),
+            left_to_another: Mutex::default(),
             syncing: Mutex::new(()),
             durable: Mutex::default(),
             dead: AtomicBool::new(false),

@@ -1,4 +1,5 @@
-//! Branching, switching and forking cost the same at any depth.
+//! Branching, switching and forking cost the same at any depth; making sessions, however many there
+//! are.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -100,4 +101,36 @@ fn steps_cost_the_same_at_any_depth_and_add_less_than_a_kibibyte() {
     assert_eq!(measure(10, true), measure(5_000, true));
     // The whole of a shorter journal is in memory.
     assert_eq!(measure(1_000, false), measure(5_000, false));
+}
+
+#[test]
+fn a_session_is_made_and_found_by_name_at_the_same_cost_however_many_there_are() {
+    let measure = |count| {
+        let disk = SimDisk::new(1);
+        let segment_bytes = 8 << 20;
+        let options = Options {
+            segment_bytes_min: segment_bytes,
+            segment_bytes_max: segment_bytes,
+            // Whatever is read is read from the disk.
+            cache_bytes: 0,
+            ..options()
+        };
+        let store = LocalStore::init(Arc::new(disk.clone()), Path::new(ROOT), options).unwrap().0;
+        let repo = Repo::on(Arc::new(store));
+        let make = |name: &str| drop(session::pin(&repo, Some(name), None, 0, "tester").unwrap());
+        (0..count).for_each(|number| make(&format!("session-{number}")));
+        ops::rename_session(&repo, "session-3", Some("a name"), &operation("rename")).unwrap();
+        disk.count_reads(true);
+        let steps: [&dyn Fn(); 2] = [&|| make("another"), &|| {
+            let snapshot = repo.snapshot().unwrap();
+            let found = sapwood::repo::find_session(&*snapshot, "a name");
+            assert_eq!(found.unwrap(), "session-3");
+        }];
+        steps.map(|step| {
+            let calls = disk.calls();
+            step();
+            disk.calls() - calls
+        })
+    };
+    assert_eq!(measure(10), measure(300));
 }

@@ -21,7 +21,7 @@ use crate::support::{append, branch, init, message, ref_name, target, texts, upd
 
 type Law = fn(&dyn Store);
 
-const LAWS: [(&str, Law); 13] = [
+const LAWS: [(&str, Law); 14] = [
     ("refs move by comparing and swapping", refs::refs_compare_and_swap),
     ("a ref moves at most once", refs::a_ref_moves_at_most_once),
     ("links and refs never dangle", nothing_dangles),
@@ -34,6 +34,7 @@ const LAWS: [(&str, Law); 13] = [
     ("every object once", every_object_once),
     ("deletion", refs::deletion),
     ("listing", refs::listing_is_sorted),
+    ("names of sessions", refs::sessions_are_found_by_name),
     ("blobs by stream", blobs_by_stream),
 ];
 

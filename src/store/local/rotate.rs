@@ -29,6 +29,9 @@ const BULK_GROUPS: u64 = 8;
 /// So many usual lengths of closed segments wait to be sealed while such a writer goes on: it needs
 /// all processors for itself.
 const BULK_LENGTHS_CLOSED: u64 = 8;
+/// So many wait for it in the eyes of others, which leave them to it while it lives: it may be
+/// stopped, or fail.
+const OTHERS_LENGTHS_CLOSED: u64 = 2 * BULK_LENGTHS_CLOSED;
 /// So long after its last large group, a writer is taken for such a one.
 const BULK_PAUSE: Duration = Duration::from_secs(5);
 /// A segment has room for so many objects of the length that they have: who writes long ones would
@@ -61,6 +64,10 @@ fn bytes_for(group_bytes: u64) -> u64 {
     group_bytes + HEADER_BYTES + CLOSE_BYTES
 }
 
+fn closed(state: &State) -> &[Arc<Segment>] {
+    state.segments.split_last().expect("a manifest names a segment").1
+}
+
 impl Inner {
     /// Says whether a segment holds as many objects as it should.
     pub(crate) fn is_crowded(&self, segment: &Segment) -> bool {
@@ -80,7 +87,16 @@ impl Inner {
             true => usual.min(zeros_max).max(bytes_for(group_bytes)),
             false => usual,
         };
-        self.next_segment(state, bytes)
+        let seals = self.options.background && self.is_in_bulk();
+        if seals {
+            segment.promise();
+        }
+        let next = self.next_segment(state, bytes)?;
+        if seals {
+            // Whoever closes it.
+            next.open_segment().promise();
+        }
+        Ok(next)
     }
 
     /// Notes that a group is written.
@@ -100,10 +116,29 @@ impl Inner {
     /// Says whether what is closed should not wait for more before it is sealed: there is so much
     /// of it that opening takes a while.
     pub(crate) fn is_pressing(&self, state: &State) -> bool {
-        let (_, closed) = state.segments.split_last().expect("a manifest names a segment");
-        let bytes: u64 = closed.iter().map(|segment| segment.bytes()).sum();
         let lengths = if self.is_in_bulk() { BULK_LENGTHS_CLOSED } else { 1 };
-        bytes >= self.options.segment_bytes_max.saturating_mul(lengths) || state.purge.is_some()
+        self.has_closed(state, lengths) || state.purge.is_some()
+    }
+
+    /// Says whether another handle writes large groups, and will seal what it closed. It needs no
+    /// segment prepared either. That is asked once under each manifest: who dies leaves it to
+    /// whoever sees the next one.
+    pub(crate) fn is_left_to_another(&self, state: &State) -> bool {
+        if state.purge.is_some() || self.has_closed(state, OTHERS_LENGTHS_CLOSED) {
+            return false;
+        }
+        let generation = state.manifest.generation;
+        let mut asked = self.left_to_another.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.0 != generation {
+            *asked = (generation, closed(state).iter().any(|segment| segment.is_promised()));
+        }
+        asked.1
+    }
+
+    /// Says whether so many usual lengths of segments are closed.
+    fn has_closed(&self, state: &State, lengths: u64) -> bool {
+        let bytes: u64 = closed(state).iter().map(|segment| segment.bytes()).sum();
+        bytes >= self.options.segment_bytes_max.saturating_mul(lengths)
     }
 
     /// Says whether the journal holds nothing, and is as short as it can be.
@@ -273,101 +308,4 @@ impl Inner {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::disk::OsDisk;
-    use crate::object::NewObject;
-    use crate::store::local::{LocalStore, Options};
-    use crate::store::{Durability, Snapshot, Store as _, Transaction};
-
-    #[test]
-    fn long_objects_get_long_segments() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = Options { background: false, ..Options::default() };
-        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
-        let put = |byte: u8, bytes: usize| {
-            let object = NewObject::blob(vec![byte; bytes]).unwrap();
-            let mut plan = |_: &dyn Snapshot| {
-                Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
-            };
-            store.commit(Durability::Relaxed, &mut plan).unwrap();
-        };
-        let next_bytes = || {
-            let state = store.inner.state();
-            store.inner.segment_bytes(state.open_segment(), 0)
-        };
-        assert_eq!(next_bytes(), 512 << 10, "an empty one is followed by one twice as long");
-        put(1, 700);
-        assert_eq!(next_bytes(), 512 << 10);
-        (2..6).for_each(|byte| put(byte, 50_000));
-        assert_eq!(next_bytes(), 2 << 20);
-        (6..46).for_each(|byte| put(byte, 700));
-        assert_eq!(next_bytes(), 512 << 10, "most are short");
-
-        let spare = store.inner.layout.spare();
-        std::fs::write(&spare, [0; 4096]).unwrap();
-        store.inner.prepare_spare().unwrap();
-        assert_eq!(spare.metadata().unwrap().len(), next_bytes(), "a short one is replaced");
-    }
-
-    #[test]
-    fn who_writes_large_groups_waits_for_no_sealing() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = |background: bool| {
-            let segment_bytes_max = 512 << 10;
-            Options { background, segment_bytes_max, ..Options::default() }
-        };
-        let put = |store: &LocalStore, byte: u8, bytes: usize| {
-            let blob = |number: u8| {
-                let mut content = vec![byte; bytes];
-                content[0] = number;
-                NewObject::blob(content).unwrap()
-            };
-            let objects: Vec<NewObject> = (0..6).map(blob).collect();
-            let mut plan = |_: &dyn Snapshot| {
-                Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
-            };
-            store.commit(Durability::Relaxed, &mut plan).unwrap();
-        };
-        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options(true)).unwrap().0;
-        let inner = Arc::clone(&store.inner);
-        (1..8).for_each(|byte| put(&store, byte, 60_000));
-        assert!(inner.state().segments.len() > 1 && !inner.is_pressing(&inner.state()));
-        assert!(inner.state().packs.is_empty() && !inner.spare_due(&inner.state()));
-        drop(store);
-        assert!(!inner.state().packs.is_empty(), "then it is sealed");
-
-        let store = LocalStore::open(Arc::new(OsDisk), dir.path(), options(false)).unwrap();
-        let is_pressing = || store.inner.is_pressing(&store.inner.state());
-        (8..32).for_each(|byte| put(&store, byte, 60_000));
-        assert!(is_pressing(), "there is too much of it");
-        store.seal().unwrap();
-        (32..40).for_each(|byte| put(&store, byte, 60_000));
-        assert!(!is_pressing());
-    }
-
-    #[test]
-    fn one_process_prepares_the_next_segment_for_all() {
-        let dir = tempfile::tempdir().unwrap();
-        let options =
-            || Options { background: false, segment_bytes_min: 4096, ..Options::default() };
-        let one = LocalStore::init(Arc::new(OsDisk), dir.path(), options()).unwrap().0;
-        let object = NewObject::blob(vec![7; 2048]).unwrap();
-        let mut plan = |_: &dyn Snapshot| {
-            Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
-        };
-        one.commit(Durability::Full, &mut plan).unwrap();
-        let open = || LocalStore::open(Arc::new(OsDisk), dir.path(), options()).unwrap();
-        let (other, late) = (open(), open());
-        let spare = one.inner.layout.spare();
-
-        let state = one.inner.state();
-        let claim = state.open_segment().claim_successor().unwrap().unwrap();
-        other.inner.prepare_spare().unwrap();
-        assert!(!spare.exists(), "another is at it");
-        drop(claim);
-        late.inner.prepare_spare().unwrap();
-        assert!(spare.exists());
-        assert!(!other.inner.spare_due(&other.inner.state()), "it does not ask again");
-    }
-}
+mod tests;

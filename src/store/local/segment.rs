@@ -58,6 +58,8 @@ pub(crate) struct Segment {
     recent: Mutex<Window>,
     /// Whether this handle has written again what it did not see synced.
     vouched: AtomicBool,
+    /// Whether this handle has promised to seal it.
+    promised: AtomicBool,
 }
 
 /// What the groups of a segment say, up to `end`.
@@ -76,6 +78,8 @@ pub(crate) struct Table {
     pub(crate) closed: bool,
     /// The largest `synced` of any group.
     pub(crate) synced: u64,
+    /// The refs to metadata of sessions that moved, in order, each with the end of its group.
+    pub(crate) metas: Vec<(u64, RefName)>,
     /// The end of the last group that made, removed or retyped a ref: its mirror is another file.
     pub(crate) reshaped: u64,
     /// The head of the group behind `end`, if it was read and nothing vouches for its contents yet.
@@ -208,6 +212,7 @@ impl Segment {
             checksum: Id::from_bytes(*begin.as_bytes()),
             closed: false,
             synced: 0,
+            metas: Vec::new(),
             reshaped: 0,
             ahead: None,
         };
@@ -220,6 +225,7 @@ impl Segment {
             table: RwLock::new(table),
             recent: Mutex::default(),
             vouched: AtomicBool::new(false),
+            promised: AtomicBool::new(false),
         }
     }
 
@@ -317,9 +323,25 @@ impl Segment {
         disk.sync_all(&[&*self.file, &*other.file], &[])
     }
 
-    /// Takes the task to prepare the segment after this one, unless another process has it.
+    /// Takes the task to prepare the segment after this one, unless another process has it, or one
+    /// has promised to seal this one: then none is needed.
     pub(crate) fn claim_successor(&self) -> std::io::Result<Option<Locked<'_>>> {
-        Locked::try_new(&*self.file)
+        match self.promised.load(Ordering::Relaxed) {
+            true => Ok(None),
+            false => Locked::try_new(&*self.file),
+        }
+    }
+
+    /// Promises to seal it once it is closed, for as long as this handle lives. Where that cannot
+    /// be said, others may seal it as well.
+    pub(crate) fn promise(&self) {
+        let is_said = self.file.try_lock().unwrap_or(false);
+        self.promised.store(is_said, Ordering::Relaxed);
+    }
+
+    /// Says whether another handle has promised to seal it, and lives.
+    pub(crate) fn is_promised(&self) -> bool {
+        !self.promised.load(Ordering::Relaxed) && matches!(Locked::try_new(&*self.file), Ok(None))
     }
 
     /// Hashes the content of every object, and refuses the first that does not match its id.
@@ -390,6 +412,9 @@ impl Table {
             let moved = [&ref_move.old, &ref_move.new];
             if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
                 self.reshaped = self.end;
+            }
+            if let Some((_, "meta")) = ref_move.name.session() {
+                self.metas.push((self.end, ref_move.name.clone()));
             }
             let versions = self.refs.entry(ref_move.name.clone()).or_default();
             versions.push((self.end, ref_move.new.clone()));

@@ -4,6 +4,7 @@
 //! lock and repairs nothing.
 
 mod ahead;
+pub(super) mod names;
 mod near;
 mod refs;
 mod sift;
@@ -402,29 +403,15 @@ impl Snapshot for LocalSnapshot {
         self.state.session_ids(self.end)
     }
 
+    fn sessions_named(&self, name: &str) -> Result<Vec<String>> {
+        self.find_sessions_named(name)
+    }
+
     fn operations(
         &self,
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let mut recent = Vec::new();
-        for (segment, end) in self.segments() {
-            let table = segment.table();
-            let seen = table.operations.iter().rev().filter(|(at, ..)| *at <= end);
-            recent.extend(seen.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
-        }
-        let mut number = self.state.manifest.operations_logged() + recent.len() as u64;
-        for (operation, moves) in recent {
-            if visit(&OperationRecord { number, operation, moves })?.is_break() {
-                return Ok(());
-            }
-            number -= 1;
-        }
-        for log in self.state.logs.iter().rev() {
-            if log.for_each(visit)?.is_break() {
-                return Ok(());
-            }
-        }
-        Ok(())
+        self.visit_operations(visit)
     }
 
     fn path(&self, from: &Id, limit: usize) -> Result<Vec<Id>> {

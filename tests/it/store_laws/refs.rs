@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use sapwood::error::Error;
-use sapwood::object::NewObject;
+use sapwood::object::{NewObject, Session};
 use sapwood::store::{
     Durability, Expected, RefName, RefUpdate, RefValue, SYMBOLIC_DEPTH_MAX, Store, Transaction,
     resolve,
@@ -190,4 +190,32 @@ pub(super) fn listing_is_sorted(store: &dyn Store) {
         let matching = all.iter().filter(|name| name.as_str().starts_with(prefix));
         assert_eq!(found, matching.cloned().collect::<Vec<_>>(), "{prefix}");
     }
+}
+
+pub(super) fn sessions_are_found_by_name(store: &dyn Store) {
+    let meta = |sid: &str| RefName::of_session(sid, "meta").unwrap();
+    let name = |sid: &str, name: Option<&str>| {
+        let session = Session { name: name.map(str::to_owned), ..Session::new(sid, 0) };
+        let object = session.encode().unwrap();
+        let refs = [update(meta(sid), object.id())];
+        put(store, &[object], &refs).unwrap();
+    };
+    let found = |name: &str| store.snapshot().unwrap().sessions_named(name).unwrap();
+    assert_eq!(found("one"), [""; 0]);
+    name("a", Some("one"));
+    assert_eq!((found("one"), found("on"), found("")), (vec!["a".to_owned()], vec![], vec![]));
+    let before = store.snapshot().unwrap();
+    // As refs, `a-b` stands before `a`.
+    name("a-b", Some("one"));
+    name("c", Some("one more"));
+    name("d", None);
+    assert_eq!(found("one"), ["a", "a-b"]);
+    assert_eq!(found("one more"), ["c"]);
+    assert_eq!(before.sessions_named("one").unwrap(), ["a"], "what it was then");
+    name("a", Some("two"));
+    assert_eq!((found("one"), found("two")), (vec!["a-b".to_owned()], vec!["a".to_owned()]));
+    name("a-b", None);
+    put(store, &[], &[set(&meta("c"), Expected::Any, None)]).unwrap();
+    assert_eq!((found("one"), found("one more")), (vec![], vec![]));
+    assert_eq!(found("two"), ["a"]);
 }

@@ -156,3 +156,47 @@ fn objects_that_hash_right_and_say_nothing_valid_are_not_kept() {
     let below = below.strip_prefix(world.layout.root()).unwrap();
     assert!(report.aside.unwrap().join(below).exists());
 }
+
+/// Commits a blob of so many bytes.
+fn put(store: &LocalStore, byte: u8, bytes: usize) -> NewObject {
+    let object = NewObject::blob(vec![byte; bytes]).unwrap();
+    let mut plan = |_: &dyn Snapshot| {
+        Ok(Transaction { objects: vec![object.clone()], ..Transaction::default() })
+    };
+    store.commit(Durability::Relaxed, &mut plan).unwrap();
+    object
+}
+
+#[test]
+fn what_a_killed_writer_left_is_looked_for_by_the_next_one() {
+    for is_damaged in [false, true] {
+        let world = World::new(&["live"], &["aside"]);
+        let layout = &world.layout;
+        let open = || {
+            let options = Options { background: false, ..Options::default() };
+            LocalStore::open(Arc::new(OsDisk), layout.root(), options).unwrap()
+        };
+        let (before, killed) = (open(), open());
+        put(&before, 1, 100);
+        let torn = put(&killed, 2, 5000);
+        // The head was written when the process was killed, the last page was not.
+        let state = killed.inner.state();
+        let segment = state.open_segment();
+        let end = segment.end().offset as usize;
+        let mut bytes = fs::read(&segment.path).unwrap();
+        bytes[end - 1000..end].fill(0);
+        fs::write(&segment.path, bytes).unwrap();
+        std::mem::forget(killed);
+        drop(LockFile::open(&OsDisk, layout.lock()).unwrap().acquire(Duration::ZERO).unwrap());
+        if is_damaged {
+            flip(&world.file(&world.manifest().packs[0], PackFile::Index), 40);
+        }
+
+        assert_eq!(world.fix().findings.is_empty(), !is_damaged);
+        let late = put(&before, 3, 100);
+        let snapshot = open().snapshot().unwrap();
+        assert!(snapshot.get(&torn.id).unwrap().is_none(), "nobody vouched for it");
+        assert!(snapshot.get(&late.id).unwrap().is_some());
+        assert_eq!(world.fix().findings, []);
+    }
+}

@@ -226,4 +226,76 @@ mod tests {
         reader.read_on_beside().unwrap();
         assert_eq!(reader.end(), writer.end());
     }
+
+    #[test]
+    fn contents_are_hashed_behind_what_is_durable_and_not_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, reader) = writer_and_reader(dir.path());
+        let begin = writer.end().offset;
+        append(&writer, 1, 5_000);
+        let first = writer.end().offset;
+        append(&writer, 2, 5_000);
+        let last = writer.end().offset;
+        let open = || Segment::open(&OsDisk, &reader.path, 1, true).unwrap();
+        let file = file_of(&writer);
+        let ends = |durable: u64, until: u64| {
+            let reader = open();
+            (reader.read_on(durable, until).unwrap(), reader.end().offset)
+        };
+        file.write_all_at(&[7], first - 100).unwrap();
+        assert_eq!(ends(0, u64::MAX), (Tail::Torn, begin));
+        assert_eq!(ends(first - 1, u64::MAX), (Tail::Torn, begin));
+        assert_eq!(ends(first, u64::MAX), (Tail::Clean, last));
+        assert_eq!(ends(u64::MAX, first), (Tail::Clean, first), "no further than it is told");
+        assert_eq!(ends(u64::MAX, last - 1), (Tail::Torn, first));
+        file.write_all_at(&[7], last - 100).unwrap();
+        assert_eq!(ends(first, u64::MAX), (Tail::Torn, first));
+    }
+
+    #[test]
+    fn a_group_that_follows_another_one_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, _) = writer_and_reader(dir.path());
+        let path = dir.path().join("copy");
+        std::fs::copy(&writer.path, &path).unwrap();
+        // The same salt and the same places, and another begin.
+        let copy = Segment::open(&OsDisk, &path, 1, false).unwrap();
+        append(&writer, 1, 500);
+        append(&copy, 2, 500);
+        let first = writer.end().offset;
+        assert_eq!(copy.end().offset, first);
+        append(&writer, 3, 500);
+        let mut second = vec![0; (writer.end().offset - first) as usize];
+        file_of(&writer).read_full_at(&mut second, first).unwrap();
+        file_of(&copy).write_all_at(&second, first).unwrap();
+        for read in [Segment::read_on_beside, |reader: &Segment| {
+            assert_eq!(reader.read_on(u64::MAX, u64::MAX)?, Tail::Torn);
+            Ok(())
+        }] {
+            let reader = Segment::open(&OsDisk, &path, 1, true).unwrap();
+            read(&reader).unwrap();
+            read(&reader).unwrap();
+            assert!(reader.end().offset <= first);
+        }
+    }
+
+    #[test]
+    fn what_was_read_ahead_is_forgotten_where_one_writes_over_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, _) = writer_and_reader(dir.path());
+        let other = Segment::open(&OsDisk, &writer.path, 1, false).unwrap();
+        let begin = writer.end();
+        append(&writer, 1, 5_000);
+        other.read_on_beside().unwrap();
+        assert_eq!(other.end(), begin);
+        // It was not whole, and is written again by who writes now.
+        let object = append(&other, 2, 700);
+        let end = other.end();
+        // The other one's group was longer.
+        let rest = vec![0; (writer.end().offset - end.offset) as usize];
+        file_of(&other).write_all_at(&rest, end.offset).unwrap();
+        assert_eq!(other.read_on(u64::MAX, u64::MAX).unwrap(), Tail::Clean);
+        assert_eq!((other.end(), other.table().objects.len()), (end, 1));
+        assert!(other.table().objects.contains_key(&object.id));
+    }
 }

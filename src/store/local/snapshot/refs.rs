@@ -1,10 +1,12 @@
-//! Finding refs: in the journal, newest segment first, then in the snapshot of refs.
+//! Finding refs: in the journal, newest segment first, then in the snapshot of refs; and the
+//! operations that moved them, in the same order.
 
+use std::ops::ControlFlow;
 use std::sync::PoisonError;
 
 use super::LocalSnapshot;
 use crate::error::Result;
-use crate::store::{RefName, RefValue};
+use crate::store::{OperationRecord, RefName, RefValue};
 
 /// How many refs are remembered for a plan.
 const SEEN_MAX: usize = 32;
@@ -35,5 +37,31 @@ impl LocalSnapshot {
             seen.push((name.clone(), value.clone()));
         }
         Ok(value)
+    }
+
+    /// Visits the operations, newest first, until told to stop.
+    pub(super) fn visit_operations(
+        &self,
+        visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut recent = Vec::new();
+        for (segment, end) in self.segments() {
+            let table = segment.table();
+            let seen = table.operations.iter().rev().filter(|(at, ..)| *at <= end);
+            recent.extend(seen.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
+        }
+        let mut number = self.state.manifest.operations_logged() + recent.len() as u64;
+        for (operation, moves) in recent {
+            if visit(&OperationRecord { number, operation, moves })?.is_break() {
+                return Ok(());
+            }
+            number -= 1;
+        }
+        for log in self.state.logs.iter().rev() {
+            if log.for_each(visit)?.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 }

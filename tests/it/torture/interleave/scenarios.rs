@@ -70,6 +70,15 @@ fn collector() -> Actor {
     })
 }
 
+/// Drops garbage in the run that finds it.
+fn pruner() -> Actor {
+    actor("gc --prune=now", |disk| {
+        let now_ms = 10 * DAY_MS;
+        let options = GcOptions { prune_ms: now_ms, ..GcOptions::at(now_ms) };
+        open(disk)?.gc(&options).map(drop)
+    })
+}
+
 /// Reads all that is reachable, twice.
 fn reader() -> Actor {
     actor("reader", |disk| {
@@ -134,6 +143,13 @@ fn prepared() -> SimDisk {
     disk
 }
 
+/// A store whose journal is at rest: what `gc` does then shows in the manifest alone.
+fn rested() -> SimDisk {
+    let disk = prepared();
+    init(&disk).unwrap().gc(&GcOptions::at(DAY_MS)).unwrap();
+    disk
+}
+
 /// A store whose open segment has no room for the next message.
 fn crowded() -> SimDisk {
     let mut disk = prepared();
@@ -174,6 +190,12 @@ fn check_all_read(disk: &SimDisk) -> Result<()> {
     read_all(&*open_read_only(disk)?.snapshot()?).map(drop)
 }
 
+fn check_collected(disk: &SimDisk) -> Result<()> {
+    let store = open_read_only(disk)?;
+    assert!(store.snapshot()?.get(&garbage().id())?.is_none(), "garbage is there");
+    check_all_read(disk)
+}
+
 pub(super) fn scenarios() -> Vec<Scenario> {
     let main = || writer("main", &["four", "five"]);
     let other = || writer("other", &["six", "seven"]);
@@ -194,6 +216,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         scenario("gc and relinking", &disk, vec![collector(), relinker()], check_relinked),
         scenario("reader and gc", &crowd, vec![reader(), collector()], check_all_read),
         scenario("gc and repack", &disk, vec![collector(), repacker()], check_all_read),
+        scenario("gc and gc", &crowd, vec![collector(), collector()], check_all_read),
+        scenario("gc and gc that drops now", &disk, vec![collector(), pruner()], check_collected),
+        scenario("two gc that drop now", &crowd, vec![pruner(), pruner()], check_collected),
+        scenario("two gc at rest", &rested(), vec![pruner(), pruner()], check_collected),
         scenario(
             "relinking, writer and gc",
             &disk,

@@ -2,8 +2,43 @@
 
 use super::*;
 
+/// Runs out of time once everything is marked. Gives the world and the report.
+fn run_cut_off() -> (World, GcReport) {
+    let mut max_time = Duration::from_millis(20);
+    loop {
+        let world = World::filled(false);
+        let options = GcOptions { max_time: Some(max_time), ..World::options(NOW_MS) };
+        let mut is_marked = false;
+        let mut watch = |step: Step| {
+            if step == Step::Marked {
+                is_marked = true;
+                std::thread::sleep(max_time);
+            }
+        };
+        let report = Collection::new(&world.gc.inner, &options).run_watched(&mut watch).unwrap();
+        if is_marked {
+            return (world, report);
+        }
+        // On a slow machine, it was cut off before.
+        max_time *= 2;
+    }
+}
+
 #[test]
-fn a_journal_that_there_was_no_time_for_stays_a_journal() {
+fn a_journal_that_there_was_no_time_for_is_sealed_as_it_is() {
+    let (world, report) = run_cut_off();
+    assert_eq!((report.is_finished, report.dropped), (false, 0));
+    let state = world.gc.inner.refresh().unwrap();
+    assert_eq!((state.segments.len(), state.packs.len()), (1, 1));
+    assert!(world.has(&world.garbage.id), "it was not sorted out");
+    assert_eq!(world.check("it was sealed"), 40);
+    let report = world.gc.gc(&World::options(NOW_MS)).unwrap();
+    assert_eq!((report.is_finished, report.dropped, report.packs_after), (true, 4, 1));
+    assert_eq!(world.check("it was packed"), 40);
+}
+
+#[test]
+fn a_run_that_dies_with_the_journal_in_hand_leaves_a_journal() {
     let world = World::filled(false);
     let options = World::options(NOW_MS);
     let mut run = Collection::new(&world.gc.inner, &options);
