@@ -185,9 +185,6 @@ pub(crate) struct Inner {
     spare_seen: AtomicU64,
     /// Held by the thread that prepares it.
     preparing: Mutex<()>,
-    /// Under which manifest it was last asked whether another handle will seal what is closed, and
-    /// the answer.
-    left_to_another: Mutex<(u64, bool)>,
     /// Held by the thread that syncs for the others.
     syncing: Mutex<()>,
     /// What this handle knows to be durable.
@@ -259,7 +256,6 @@ impl LocalStore {
             last_large_group: Mutex::new(None),
             spare_seen: AtomicU64::new(0),
             preparing: Mutex::new(()),
-            left_to_another: Mutex::default(),
             syncing: Mutex::new(()),
             durable: Mutex::default(),
             dead: AtomicBool::new(false),

@@ -4,7 +4,8 @@
 //!
 //! 1. Plan, drop what is known, check links: outside the lock. Where others were faster the last
 //!    time, read on instead: there is less to read under it. Nothing.
-//! 2. Large objects become loose files, durable under their names. Objects that nothing points to.
+//! 2. Large blobs become loose files, durable under their names. Objects that nothing points to.
+//!    What links others waits for the lock: they may be gone, and who sees it would build on it.
 //! 3. Take the lock; read on; if somebody was faster, plan again.
 //! 4. Append the group with one write. The transaction, or a torn tail that the next writer closes.
 //! 5. Update the mirror files; give the lock back; or keep it, where this handle is busy and alone
@@ -15,6 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
+use crate::id::Kind;
+use crate::object::NewObject;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::group::NewGroup;
@@ -38,6 +41,8 @@ struct Settled {
     /// The depths of its objects.
     depths: Vec<Option<u64>>,
     moves: Vec<RefMove>,
+    /// What is too large for it; blobs of that are stored.
+    large: Vec<NewObject>,
 }
 
 impl Inner {
@@ -90,6 +95,9 @@ impl Inner {
             self.hand_back(held, &state, Vec::new());
             return Ok(None);
         }
+        if let Some((_, Ok(settled))) = &planned {
+            self.take_back_refused(&state, &settled.large)?;
+        }
         let planned =
             planned.filter(|(snapshot, settled)| settled.is_ok() && snapshot.is_all_of(&state));
         let (snapshot, settled) = planned.unwrap_or_else(|| {
@@ -97,13 +105,16 @@ impl Inner {
             let settled = self.settle(&snapshot, plan);
             (snapshot, settled)
         });
-        let Settled { transaction, depths, moves } = match settled {
+        let Settled { transaction, depths, moves, large } = match settled {
             Ok(settled) => settled,
             Err(error) => {
                 self.hand_back(held, &state, Vec::new());
                 return Err(error);
             }
         };
+        for object in large.iter().filter(|object| object.kind != Kind::Blob) {
+            self.loose.put(&object.id, object.kind, &object.content)?;
+        }
         for id in snapshot.loose_seen() {
             self.loose.vouch(&id)?;
         }
@@ -149,7 +160,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Plans, checks, and stores large objects alone. What is left goes into the group.
+    /// Removes the files of blobs that were redacted since they were planned.
+    fn take_back_refused(&self, state: &State, large: &[NewObject]) -> Result<()> {
+        let refused = state.refused.as_deref();
+        for object in large.iter().filter(|object| object.kind == Kind::Blob) {
+            if refuse(refused, &object.id, object.kind).is_err() {
+                self.loose.remove(&object.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans, checks, and stores large blobs alone. What is small goes into the group.
     fn settle(&self, snapshot: &LocalSnapshot, plan: Plan<'_>) -> Result<Settled> {
         let mut transaction = plan(snapshot)?;
         let refused = snapshot.state.refused.as_deref();
@@ -157,14 +179,13 @@ impl Inner {
             refuse(refused, &object.id, object.kind)?;
         }
         let moves = transaction.settle(snapshot)?;
-        for object in &transaction.objects {
-            if object.content.len() as u64 >= LOOSE_BYTES_MIN {
-                self.loose.put(&object.id, object.kind, &object.content)?;
-            }
+        let is_large = |object: &mut NewObject| object.content.len() as u64 >= LOOSE_BYTES_MIN;
+        let large: Vec<NewObject> = transaction.objects.extract_if(.., is_large).collect();
+        for object in large.iter().filter(|object| object.kind == Kind::Blob) {
+            self.loose.put(&object.id, object.kind, &object.content)?;
         }
-        transaction.objects.retain(|object| (object.content.len() as u64) < LOOSE_BYTES_MIN);
         let depths = snapshot.depths_of_new(&transaction.objects);
-        Ok(Settled { transaction, depths, moves })
+        Ok(Settled { transaction, depths, moves, large })
     }
 
     /// Brings a writer up to date: the last whole group is read, the segment is fit to append to.

@@ -13,7 +13,7 @@
 //! lead to objects outside the cruft, and from these no link leads into what is dropped. So nothing
 //! is dropped while garbage is still outside the cruft, unless it was looked into, too.
 //!
-//! Each step ends with one manifest, and needs no more space than the packs that it names. Stopped
+//! Each step ends with one manifest; old packs give their space back when the run ends. Stopped
 //! or killed between any two calls, the store is whole, and the next run goes on.
 //!
 //! Not here: what the objects mean, and when to run; see [`LocalStore::gc_due`] for a guess.

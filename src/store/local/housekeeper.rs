@@ -84,9 +84,6 @@ impl Housekeeper {
     /// Asks for what is due after a commit.
     pub(crate) fn look_after(&self) {
         let state = self.shared.inner.state();
-        if self.shared.inner.is_left_to_another(&state) {
-            return;
-        }
         let is_asked = self.shared.wanted().spare;
         if !is_asked && self.shared.inner.spare_due(&state) {
             self.prepare_soon();

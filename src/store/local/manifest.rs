@@ -160,7 +160,7 @@ impl Manifest {
         self.publish_after(disk, path, &[], &[])
     }
 
-    /// Writes it after the names in some directories are durable, which it sees to.
+    /// Writes it after some files and the names in some directories are durable, which it sees to.
     pub(crate) fn publish_after(
         &self,
         disk: &dyn Disk,

@@ -29,9 +29,6 @@ const BULK_GROUPS: u64 = 8;
 /// So many usual lengths of closed segments wait to be sealed while such a writer goes on: it needs
 /// all processors for itself.
 const BULK_LENGTHS_CLOSED: u64 = 8;
-/// So many wait for it in the eyes of others, which leave them to it while it lives: it may be
-/// stopped, or fail.
-const OTHERS_LENGTHS_CLOSED: u64 = 2 * BULK_LENGTHS_CLOSED;
 /// So long after its last large group, a writer is taken for such a one.
 const BULK_PAUSE: Duration = Duration::from_secs(5);
 /// A segment has room for so many objects of the length that they have: who writes long ones would
@@ -64,10 +61,6 @@ fn bytes_for(group_bytes: u64) -> u64 {
     group_bytes + HEADER_BYTES + CLOSE_BYTES
 }
 
-fn closed(state: &State) -> &[Arc<Segment>] {
-    state.segments.split_last().expect("a manifest names a segment").1
-}
-
 impl Inner {
     /// Says whether a segment holds as many objects as it should.
     pub(crate) fn is_crowded(&self, segment: &Segment) -> bool {
@@ -87,16 +80,7 @@ impl Inner {
             true => usual.min(zeros_max).max(bytes_for(group_bytes)),
             false => usual,
         };
-        let seals = self.options.background && self.is_in_bulk();
-        if seals {
-            segment.promise();
-        }
-        let next = self.next_segment(state, bytes)?;
-        if seals {
-            // Whoever closes it.
-            next.open_segment().promise();
-        }
-        Ok(next)
+        self.next_segment(state, bytes)
     }
 
     /// Notes that a group is written.
@@ -116,29 +100,10 @@ impl Inner {
     /// Says whether what is closed should not wait for more before it is sealed: there is so much
     /// of it that opening takes a while.
     pub(crate) fn is_pressing(&self, state: &State) -> bool {
+        let (_, closed) = state.segments.split_last().expect("a manifest names a segment");
+        let bytes: u64 = closed.iter().map(|segment| segment.bytes()).sum();
         let lengths = if self.is_in_bulk() { BULK_LENGTHS_CLOSED } else { 1 };
-        self.has_closed(state, lengths) || state.purge.is_some()
-    }
-
-    /// Says whether another handle writes large groups, and will seal what it closed. It needs no
-    /// segment prepared either. That is asked once under each manifest: who dies leaves it to
-    /// whoever sees the next one.
-    pub(crate) fn is_left_to_another(&self, state: &State) -> bool {
-        if state.purge.is_some() || self.has_closed(state, OTHERS_LENGTHS_CLOSED) {
-            return false;
-        }
-        let generation = state.manifest.generation;
-        let mut asked = self.left_to_another.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.0 != generation {
-            *asked = (generation, closed(state).iter().any(|segment| segment.is_promised()));
-        }
-        asked.1
-    }
-
-    /// Says whether so many usual lengths of segments are closed.
-    fn has_closed(&self, state: &State, lengths: u64) -> bool {
-        let bytes: u64 = closed(state).iter().map(|segment| segment.bytes()).sum();
-        bytes >= self.options.segment_bytes_max.saturating_mul(lengths)
+        bytes >= self.options.segment_bytes_max.saturating_mul(lengths) || state.purge.is_some()
     }
 
     /// Says whether the journal holds nothing, and is as short as it can be.

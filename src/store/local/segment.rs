@@ -58,8 +58,6 @@ pub(crate) struct Segment {
     recent: Mutex<Window>,
     /// Whether this handle has written again what it did not see synced.
     vouched: AtomicBool,
-    /// Whether this handle has promised to seal it.
-    promised: AtomicBool,
 }
 
 /// What the groups of a segment say, up to `end`.
@@ -225,7 +223,6 @@ impl Segment {
             table: RwLock::new(table),
             recent: Mutex::default(),
             vouched: AtomicBool::new(false),
-            promised: AtomicBool::new(false),
         }
     }
 
@@ -323,25 +320,9 @@ impl Segment {
         disk.sync_all(&[&*self.file, &*other.file], &[])
     }
 
-    /// Takes the task to prepare the segment after this one, unless another process has it, or one
-    /// has promised to seal this one: then none is needed.
+    /// Takes the task to prepare the segment after this one, unless another process has it.
     pub(crate) fn claim_successor(&self) -> std::io::Result<Option<Locked<'_>>> {
-        match self.promised.load(Ordering::Relaxed) {
-            true => Ok(None),
-            false => Locked::try_new(&*self.file),
-        }
-    }
-
-    /// Promises to seal it once it is closed, for as long as this handle lives. Where that cannot
-    /// be said, others may seal it as well.
-    pub(crate) fn promise(&self) {
-        let is_said = self.file.try_lock().unwrap_or(false);
-        self.promised.store(is_said, Ordering::Relaxed);
-    }
-
-    /// Says whether another handle has promised to seal it, and lives.
-    pub(crate) fn is_promised(&self) -> bool {
-        !self.promised.load(Ordering::Relaxed) && matches!(Locked::try_new(&*self.file), Ok(None))
+        Locked::try_new(&*self.file)
     }
 
     /// Hashes the content of every object, and refuses the first that does not match its id.

@@ -1,10 +1,14 @@
 //! Others write while something is redacted.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sapwood::codec::Value;
 use sapwood::disk::OsDisk;
+use sapwood::session;
 use sapwood::store::local::{LocalStore, Options};
+use sapwood::{Durability, Repo};
 
 use super::redact_literal;
 use super::search::found_in;
@@ -25,7 +29,7 @@ fn two_writers_lose_nothing_and_what_they_wrote_before_is_redacted_too() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join(".sapwood");
     let open = |root: &Path| {
-        let disk = std::sync::Arc::new(OsDisk);
+        let disk = Arc::new(OsDisk);
         LocalStore::init(disk, root, Options::default()).map(|(store, _)| store).unwrap()
     };
     let store = open(&root);
@@ -63,5 +67,24 @@ fn two_writers_lose_nothing_and_what_they_wrote_before_is_redacted_too() {
             (0..count).map(|number| say(name, number).replace(SECRET, "[gone]")).collect();
         assert_eq!(texts(&store, name).unwrap(), expected, "{name}");
     }
+    assert_eq!(found_in(&OsDisk, &root, &[SECRET]), Vec::<String>::new());
+}
+
+/// The file of a large text is written before the lock is taken, by what the writer knows then.
+#[test]
+fn a_large_text_that_comes_back_by_who_does_not_know_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join(".sapwood");
+    let open = || LocalStore::init(Arc::new(OsDisk), &root, Options::default()).unwrap().0;
+    let (store, writer) = (open(), Repo::on(Arc::new(open())));
+    let large = format!("{SECRET} {}", "and so on ".repeat(30_000));
+    let pin = session::pin(&writer, Some("a"), None, 0, "tester").unwrap();
+    let say = || {
+        let body = Value::map([("content", Value::from(large.as_str()))]);
+        session::append(&writer, &pin, vec![body], Durability::Full, 0)
+    };
+    say().unwrap();
+    redact_literal(&store, SECRET).unwrap();
+    say().expect_err("it is refused");
     assert_eq!(found_in(&OsDisk, &root, &[SECRET]), Vec::<String>::new());
 }

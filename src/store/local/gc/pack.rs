@@ -62,7 +62,7 @@ impl Collection<'_> {
             (number >= marker.live).then(|| Bits::below(marked.pack.len()))
         };
         let mut kept: Kept = marker.packs.iter().enumerate().map(none_of).collect();
-        if self.has_old_cruft()? && marker.is_closed() {
+        if self.has_old_cruft()? && marker.is_closed(&mut || !self.is_out_of_time()) {
             // What goes makes room for the packs.
             self.settle(marker, &mut kept)?;
             self.drop_old(marker)?;
@@ -88,7 +88,7 @@ impl Collection<'_> {
                 self.inner.loose.remove(id)?;
             }
             if !group.is_last {
-                // Each group gets the space back that the one before took.
+                // Nobody else needs what was packed again.
                 self.inner.sweep()?;
                 watch(Step::GroupWritten);
             }

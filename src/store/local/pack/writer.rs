@@ -1,8 +1,8 @@
 //! Writing a pack.
 //!
 //! Objects come in the order in which they will be walked. Nothing has a final name until all three
-//! files are whole and synced; a writer that is dropped before leaves nothing, one that is killed
-//! leaves files beside the final names.
+//! files are written; a writer that is dropped before leaves nothing, one that is killed leaves
+//! files beside the final names. They count when a manifest names them, which is after their sync.
 //!
 //! Not here: choosing the order, and telling anybody that the pack exists.
 

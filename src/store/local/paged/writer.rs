@@ -133,7 +133,9 @@ impl Ready {
             file.flush()?;
             bytes += file.len();
         }
-        let is_taken = |(_, path): &(AsideFile, PathBuf)| disk.len(path).is_ok();
+        let is_taken = |(_, path): &(AsideFile, PathBuf)| {
+            !disk.len(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
         let is_synced = bytes > UNSYNCED_BYTES_MAX || self.files.iter().any(is_taken);
         if is_synced {
             let files: Vec<&dyn DiskFile> = self.files.iter().map(|(it, _)| &*it.file).collect();

@@ -27,19 +27,27 @@ pub(super) struct FoundList {
 }
 
 impl Survey<'_> {
-    /// Finds the list of what is refused: the one that was named, else the newest.
+    /// Finds the list of what is refused: the one that was named, else the newest. Where that is
+    /// damaged, what older ones have is refused as well: a crash may leave one that never counted.
     pub(super) fn find_refused(&self) -> Option<FoundList> {
         let numbers = match &self.manifest {
             Some(manifest) => manifest.refused.iter().map(|record| record.number).collect(),
             None => numbered(&*self.disk, &self.layout.objects_dir(), REFUSED),
         };
-        numbers.into_iter().rev().find_map(|number| {
+        let mut lists = numbers.into_iter().rev().filter_map(|number| {
             let path = self.layout.refused(number);
             let ids = refused::salvage(&*self.disk, &path, REFUSED_MAGIC).ok()?;
             let bytes = self.whole_list(&path, REFUSED_MAGIC);
             let is_one = bytes.is_some() || !ids.is_empty();
             is_one.then_some(FoundList { number, ids, bytes })
-        })
+        });
+        let mut newest = lists.next()?;
+        if newest.bytes.is_none() {
+            newest.ids.extend(lists.flat_map(|list| list.ids));
+            newest.ids.sort_unstable();
+            newest.ids.dedup();
+        }
+        Some(newest)
     }
 
     /// Says whether an object may not come back.

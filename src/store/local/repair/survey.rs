@@ -234,36 +234,50 @@ impl<'a> Survey<'a> {
         }
     }
 
+    /// Reads the refs that are named; without a manifest the newest that are whole, because a crash
+    /// may leave newer ones that never counted, and where none are, the newest.
     fn read_snapshot(&mut self) -> Result<()> {
-        let (number, bytes) = match &self.manifest {
+        let candidates = match &self.manifest {
             Some(manifest) => match &manifest.refs {
-                Some(record) => (record.number, Some(record.bytes)),
+                Some(record) => vec![(record.number, Some(record.bytes))],
                 None => {
                     self.snapshot.is_whole = true;
                     return Ok(());
                 }
             },
-            None => match numbered(&*self.disk, &self.layout.refs_dir(), "packed-").pop() {
-                Some(number) => (number, None),
-                None => return Ok(()),
-            },
+            None => {
+                let numbers = numbered(&*self.disk, &self.layout.refs_dir(), "packed-");
+                numbers.into_iter().rev().map(|number| (number, None)).collect()
+            }
         };
-        let path = self.layout.packed_refs(number);
+        for (number, bytes) in candidates {
+            let found = self.snapshot_in(self.layout.packed_refs(number), bytes)?;
+            if found.is_whole || self.snapshot.path.is_none() {
+                self.snapshot = found;
+            }
+            if self.snapshot.is_whole {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn snapshot_in(&self, path: PathBuf, bytes: Option<u64>) -> Result<FoundSnapshot> {
+        let (mut refs, mut is_whole) = (Vec::new(), false);
         match packed_refs::salvage(&*self.disk, &path) {
-            Ok(refs) => {
+            Ok(found) => {
                 let right = bytes.is_none_or(|bytes| self.disk.len(&path).ok() == Some(bytes));
                 let opened = self.disk.len(&path).is_ok_and(|bytes| {
                     let opened = packed_refs::PackedRefs::open(&*self.disk, &path, bytes);
                     opened.and_then(|packed| packed.check()).is_ok()
                 });
-                self.snapshot.is_whole = right && opened && refs.iter().all(|found| found.is_sound);
-                self.snapshot.refs = refs;
+                is_whole = right && opened && found.iter().all(|found| found.is_sound);
+                refs = found;
             }
             Err(error @ Error::UnsupportedFormat { .. }) => return Err(error),
             Err(_) => {}
         }
-        self.snapshot.path = Some(path);
-        Ok(())
+        Ok(FoundSnapshot { path: Some(path), refs, is_whole })
     }
 
     fn read_logs(&mut self) -> Result<()> {

@@ -200,3 +200,23 @@ fn what_a_killed_writer_left_is_looked_for_by_the_next_one() {
         assert_eq!(world.fix().findings, []);
     }
 }
+
+#[test]
+fn refs_that_a_crash_left_torn_do_not_count_before_whole_ones() {
+    for torn in [Vec::new(), vec![0; 4096], b"x".to_vec()] {
+        let world = World::new(&["live", "other"], &["aside"]);
+        let number = world.manifest().refs.unwrap().number;
+        fs::write(world.layout.packed_refs(number + 1), &torn).unwrap();
+        fs::write(world.layout.current(), b"damaged").unwrap();
+        for entry in fs::read_dir(world.layout.refs_dir()).unwrap() {
+            let mirror = entry.unwrap().path();
+            if mirror.is_dir() {
+                fs::remove_dir_all(mirror).unwrap();
+            }
+        }
+        world.fix();
+        let root = world.layout.root();
+        let store = LocalStore::open(Arc::new(OsDisk), root, Options::default()).unwrap();
+        assert_eq!(store.snapshot().unwrap().references("notes/").unwrap().len(), 2);
+    }
+}

@@ -3,7 +3,6 @@
 use super::*;
 use crate::disk::OsDisk;
 use crate::object::NewObject;
-use crate::store::local::pack::PackOptions;
 use crate::store::local::{LocalStore, Options};
 use crate::store::{Durability, Snapshot, Store as _, Transaction};
 
@@ -72,55 +71,6 @@ fn who_writes_large_groups_waits_for_no_sealing() {
     store.seal().unwrap();
     (32..40).for_each(|byte| put(&store, byte, 60_000));
     assert!(!is_pressing());
-}
-
-#[test]
-fn who_comes_by_leaves_the_sealing_to_who_writes_large_groups_and_lives() {
-    let is_sealed_by_another = |is_promised: bool, lengths: u64| {
-        let dir = tempfile::tempdir().unwrap();
-        let options = |background: bool, segment_bytes_max: u64| {
-            let segment_bytes_min = segment_bytes_max.min(256 << 10);
-            Options { background, segment_bytes_min, segment_bytes_max, ..Options::default() }
-        };
-        // Without a housekeeper nothing is promised, as if who did had died.
-        let bulk = options(is_promised, 512 << 10);
-        let bulk = LocalStore::init(Arc::new(OsDisk), dir.path(), bulk).unwrap().0;
-        (1..8).for_each(|byte| put(&bulk, byte, 60_000));
-        let state = bulk.inner.state();
-        let bytes: u64 = closed(&state).iter().map(|segment| segment.bytes()).sum();
-        assert!(bytes > 0 && state.packs.is_empty());
-        let other = options(true, bytes / lengths);
-        let other = LocalStore::open(Arc::new(OsDisk), dir.path(), other).unwrap();
-        put(&other, 99, 100);
-        drop(other);
-        let is_sealed = !bulk.inner.reload().unwrap().packs.is_empty();
-        let inner = Arc::clone(&bulk.inner);
-        drop(bulk);
-        assert!(!is_promised || !inner.reload().unwrap().packs.is_empty(), "promised");
-        is_sealed
-    };
-    assert!(!is_sealed_by_another(true, 1));
-    assert!(is_sealed_by_another(true, OTHERS_LENGTHS_CLOSED), "it is too much");
-    assert!(is_sealed_by_another(false, 1));
-}
-
-#[test]
-fn what_others_close_for_it_is_left_to_it_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options { segment_bytes_max: 512 << 10, ..Options::default() };
-    let bulk = LocalStore::init(Arc::new(OsDisk), dir.path(), options.clone()).unwrap().0;
-    (1..8).for_each(|byte| put(&bulk, byte, 60_000));
-    bulk.inner.seal(PackOptions::default()).unwrap();
-    let sequence = bulk.inner.state().open_segment().sequence;
-    let other = LocalStore::open(Arc::new(OsDisk), dir.path(), options).unwrap();
-    let mut byte = 8;
-    while other.inner.state().open_segment().sequence == sequence {
-        put(&other, byte, 40_000);
-        byte += 1;
-    }
-    drop(other);
-    let state = bulk.inner.reload().unwrap();
-    assert_eq!((state.segments.len(), state.packs.len()), (2, 1));
 }
 
 #[test]

@@ -29,17 +29,23 @@ pub(crate) struct Names {
 impl LocalSnapshot {
     /// Lists the sessions with this name, sorted.
     pub(super) fn find_sessions_named(&self, name: &str) -> Result<Vec<String>> {
-        let mut kept = self.inner.names.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody waits for whoever reads: it finds nothing kept, and reads, too.
+        let kept = || self.inner.names.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.state.manifest.generation;
-        let is_before = |names: &Names| names.generation == generation && names.end <= self.end;
-        let names = match kept.take().filter(is_before) {
+        let is_before = |names: &mut Names| names.generation == generation && names.end <= self.end;
+        let taken = kept().take_if(is_before);
+        let names = match taken {
             Some(names) => self.names_since(names)?,
             None => self.names_of_all()?,
         };
         let from = (Bound::Included((name.to_owned(), String::new())), Bound::Unbounded);
         let found = names.all.range(from).take_while(|(found, _)| found == name);
         let found = found.map(|(_, session)| session.clone()).collect();
-        *kept = Some(names).filter(|names| names.is_whole);
+        let mut kept = kept();
+        let age = |names: &Names| (names.generation, names.end);
+        if names.is_whole && kept.as_ref().is_none_or(|newer| age(newer) < age(&names)) {
+            *kept = Some(names);
+        }
         Ok(found)
     }
 

@@ -25,6 +25,9 @@ pub(super) const KEPT_BYTES_MAX: usize = 96 << 20;
 /// A block: the place of its pack, and its number.
 type Wanted = (usize, u32);
 
+/// What became of a block in the thread.
+type Unpacked = (Wanted, Result<Arc<Vec<u8>>>);
+
 /// What is known of a block that is wanted soon.
 enum Soon {
     /// The thread unpacks it.
@@ -38,9 +41,11 @@ enum Soon {
 /// Blocks that are unpacked ahead, by a thread that ends with this.
 pub(super) struct Ahead {
     jobs: Option<Sender<(Arc<Pack>, Wanted)>>,
-    done: Receiver<(Wanted, Result<Arc<Vec<u8>>>)>,
+    done: Receiver<Unpacked>,
     thread: Option<JoinHandle<()>>,
     soon: HashMap<Wanted, Soon>,
+    /// So many were asked for and have not come, wanted still or not: no more than are wanted soon.
+    under_way: usize,
     /// The blocks before this one are next.
     next: Wanted,
     /// So many were taken in a row.
@@ -69,7 +74,7 @@ impl Ahead {
             }
         };
         let (thread, soon) = (Some(thread::spawn(work)), HashMap::new());
-        Ahead { jobs: Some(jobs), done, thread, soon, next: (0, 0), taken: 0 }
+        Ahead { jobs: Some(jobs), done, thread, soon, under_way: 0, next: (0, 0), taken: 0 }
     }
 
     /// Has the blocks before those that are wanted soon unpacked, too.
@@ -78,16 +83,20 @@ impl Ahead {
             self.soon.clear();
             self.next = wanted;
         }
+        while let Ok(found) = self.done.try_recv() {
+            self.note(found);
+        }
         while self.soon.len() < BLOCKS_AHEAD && self.next.1 > 0 {
             self.next.1 -= 1;
             if pack.block_rows(self.next.1)?.is_empty() {
                 continue;
             }
             self.taken += 1;
-            let is_left = self.taken.is_multiple_of(LEFT_ONE_IN);
+            let is_left = self.taken.is_multiple_of(LEFT_ONE_IN) || self.under_way >= BLOCKS_AHEAD;
             let jobs = self.jobs.as_ref().filter(|_| !is_left);
             let is_asked =
                 jobs.is_some_and(|jobs| jobs.send((Arc::clone(pack), self.next)).is_ok());
+            self.under_way += usize::from(is_asked);
             self.soon.insert(self.next, if is_asked { Soon::Asked } else { Soon::Left });
         }
         Ok(())
@@ -96,15 +105,20 @@ impl Ahead {
     /// Gives a block, which is waited for if the thread has it; `None` if that has it not.
     fn take(&mut self, wanted: Wanted) -> Option<Arc<Vec<u8>>> {
         while let Some(Soon::Asked) = self.soon.get(&wanted) {
-            let (found, raw) = self.done.recv().ok()?;
-            if let Some(soon @ Soon::Asked) = self.soon.get_mut(&found) {
-                // Where that failed, it is tried again, and told.
-                *soon = raw.map_or(Soon::Left, Soon::Ready);
-            }
+            let found = self.done.recv().ok()?;
+            self.note(found);
         }
         match self.soon.remove(&wanted) {
             Some(Soon::Ready(raw)) => Some(raw),
             _ => None,
+        }
+    }
+
+    fn note(&mut self, (found, raw): Unpacked) {
+        self.under_way -= 1;
+        if let Some(soon @ Soon::Asked) = self.soon.get_mut(&found) {
+            // Where that failed, it is tried again, and told.
+            *soon = raw.map_or(Soon::Left, Soon::Ready);
         }
     }
 }
@@ -150,4 +164,38 @@ pub(super) fn has_twins(packs: &[Arc<Pack>]) -> Result<bool> {
     }
     begins.sort_unstable();
     Ok(begins.windows(2).any(|pair| pair[0] == pair[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+    use crate::object::NewObject;
+    use crate::store::local::{LocalStore, Options};
+    use crate::store::{Durability, Snapshot, Store as _, Transaction};
+
+    #[test]
+    fn blocks_that_nobody_came_for_do_not_pile_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+        let blob = |byte: u8| NewObject::blob(vec![byte; 130_000]).unwrap();
+        let objects: Vec<NewObject> = (0..120).map(blob).collect();
+        let mut plan =
+            |_: &dyn Snapshot| Ok(Transaction { objects: objects.clone(), ..Default::default() });
+        store.commit(Durability::Relaxed, &mut plan).unwrap();
+        store.seal().unwrap();
+        let pack = Arc::clone(&store.inner.refresh().unwrap().packs[0]);
+        assert!(pack.blocks() > 100);
+
+        let unpacked = Arc::new(BlockCache::of_blocks(KEPT_BYTES_MAX));
+        let mut ahead = Ahead::begin(&unpacked, false);
+        for block in (0..pack.blocks()).rev().step_by(BLOCKS_AHEAD + 1) {
+            ahead.go_on(&pack, (0, block)).unwrap();
+            assert!(ahead.take((0, block)).is_none(), "it was not foreseen");
+            assert!(ahead.under_way <= BLOCKS_AHEAD);
+        }
+        let first = (0..ahead.under_way).filter(|_| ahead.done.recv().is_ok()).count();
+        assert_eq!((first, ahead.done.try_recv().is_err()), (ahead.under_way, true));
+    }
 }

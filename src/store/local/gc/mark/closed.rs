@@ -14,12 +14,13 @@ use crate::object;
 
 impl Marker<'_> {
     /// Says whether no garbage that writers see links cruft, but for what is reached and will be
-    /// brought back. Then cruft can be dropped before that garbage is set aside.
-    pub(in super::super) fn is_closed(&self) -> bool {
+    /// brought back. Then cruft can be dropped before that garbage is set aside. Where there is no
+    /// time to find out, it does not say so.
+    pub(in super::super) fn is_closed(&self, go_on: &mut dyn FnMut() -> bool) -> bool {
         let has_garbage = |marked: &&Marked| marked.reached.count() < u64::from(marked.pack.len());
         let links_none = |marked: &Marked| {
             let mut blocks = 0..marked.pack.blocks();
-            blocks.all(|block| !self.block_links_cruft(marked, block).unwrap_or(true))
+            blocks.all(|block| go_on() && !self.block_links_cruft(marked, block).unwrap_or(true))
         };
         let is_garbage =
             |single: &Single| matches!(single.place, Place::Loose { .. }) && !single.is_reached;

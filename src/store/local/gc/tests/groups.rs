@@ -92,3 +92,22 @@ fn garbage_that_came_since_does_not_hold_old_cruft_back() {
     assert_eq!((run.unwrap().dropped, left), (4, Some((false, true))));
     assert_eq!(world.check("dropped first"), 40);
 }
+
+#[test]
+fn a_large_entry_on_what_was_dropped_leaves_nothing_to_build_on() {
+    let world = World::new();
+    let texts = (0..400).map(|number| Value::from(format!("{number:0900}").as_str())).collect();
+    let body = Value::map([("content", Value::List(texts))]);
+    let parents = vec![world.garbage.id];
+    let large = Entry { label: "message".to_owned(), time: 1, parents, body, raw: None };
+    let large = large.encode().unwrap();
+    // Another process collects; the writer does not know it yet.
+    world.gc.gc(&World::options(NOW_MS)).unwrap();
+    let child = entry("child", &[large.id], &[]);
+    for object in [large, child] {
+        let done = commit(&world.writer, std::slice::from_ref(&object), "back", Some(object.id));
+        assert!(matches!(done, Err(Error::Dangling { .. })), "{done:?}");
+    }
+    world.check("refused");
+    world.gc.gc(&World::options(NOW_MS)).unwrap();
+}
