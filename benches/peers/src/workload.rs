@@ -55,8 +55,6 @@ pub const ALL: &[Workload] = &[
 pub const MESSAGE_BYTES: usize = 700;
 /// The size of world for which there are bars.
 pub const JUDGED: usize = 100_000;
-/// Up to this size, what is done to all messages takes milliseconds.
-pub const SHORT: usize = 10_000;
 /// The branch of a world.
 pub const BRANCH: &str = "main";
 

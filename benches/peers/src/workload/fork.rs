@@ -4,7 +4,7 @@ use crate::Result;
 use crate::measure::{Bar, Figure, Round, Section, Unit};
 use crate::options::Options;
 use crate::peer::{self, Kind, Mode};
-use crate::workload::{BRANCH, JUDGED, Job, SHORT, contest, employ, sizes, world};
+use crate::workload::{BRANCH, JUDGED, Job, contest, employ, sizes, world};
 
 /// The depth that the judged one is compared with: a world of its own, so that nobody else's store
 /// has what this leaves.
@@ -66,9 +66,7 @@ fn at_depth(options: &Options, verb: &'static str, size: usize) -> Result<Sectio
     if size == JUDGED {
         section.beside(&format!("sapwood, {FLAT} deep"));
     }
-    let is_short = verb == "switch" || size <= SHORT;
-    let rounds = if is_short { options.short_rounds() } else { options.rounds };
-    section.interleave(rounds, &mut |contestant, round| {
+    section.interleave(options.rounds, &mut |contestant, round| {
         let flat = contestant == kinds.len();
         let (place, depth) = if flat { (0, FLAT) } else { (contestant, size) };
         let kind = kinds[place];

@@ -8,10 +8,13 @@ use crate::Result;
 use crate::measure::{Figure, Round, Section, Unit};
 use crate::options::Options;
 use crate::peer::{self, Kind, Mode};
-use crate::workload::{BRANCH, JUDGED, Job, MESSAGE_BYTES, SHORT, contest, employ, sizes, world};
+use crate::workload::{BRANCH, JUDGED, Job, MESSAGE_BYTES, contest, employ, sizes, world};
 
 /// The recursive query, with nothing made of the text.
 const TEXT_ONLY: &str = "SQLite WAL NORMAL, text only";
+
+/// Up to this length a walk takes milliseconds.
+const SHORT: usize = 10_000;
 
 /// Measures walks of each length.
 pub fn run(options: &Options) -> Result<Vec<Section>> {
