@@ -25,6 +25,7 @@ mod workload;
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use options::Options;
 
@@ -49,23 +50,29 @@ fn main() -> ExitCode {
 
 fn measure_all(arguments: Vec<String>) -> Result<()> {
     let options = Options::parse(arguments)?;
-    let machine = machine::describe(&options);
+    let mut machine = machine::describe(&options);
     let mut sections = Vec::new();
+    let begun = Instant::now();
     for workload in workload::ALL {
         if !options.wants(workload.name) {
             continue;
         }
-        eprintln!("measuring {}", workload.name);
+        eprintln!("measuring {}, {:.0} s after the begin", workload.name, seconds(begun));
         for mut section in (workload.run)(&options)? {
             section.demand_median_peer();
             print!("{}", report::text(&section));
             sections.push(section);
         }
     }
+    machine.push(("time of the run", format!("{:.0} s", seconds(begun))));
     std::fs::remove_dir_all(&options.dir)?;
     if let Some(out) = &options.out {
         report::write(out, &machine, &sections)?;
         eprintln!("written: {}", out.join("BENCHMARKS.md").display());
     }
     Ok(())
+}
+
+fn seconds(begun: Instant) -> f64 {
+    begun.elapsed().as_secs_f64()
 }
