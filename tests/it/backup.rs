@@ -88,6 +88,62 @@ fn a_backup_is_a_store_that_grows_with_its_own() {
 }
 
 #[test]
+fn damage_is_told_and_does_not_take_the_place_of_what_was_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, dir) = (folder.path().join("home"), folder.path().join("backup"));
+    let (store, _) = LocalStore::init(Arc::new(OsDisk), &home, support::options()).unwrap();
+    let store = Arc::new(store);
+    say(&store, "one");
+    back_up(&store, &dir).unwrap();
+    for number in 0..50 {
+        say(&store, &format!("{number} {}", "word ".repeat(50)));
+    }
+    let large: Vec<u8> =
+        (0..100_000u32).flat_map(|number| number.wrapping_mul(number).to_le_bytes()).collect();
+    store.put_blob(&mut &large[..], large.len() as u64).unwrap();
+    store.repack().unwrap();
+    store.pack_refs().unwrap();
+    say(&store, "the last word");
+    drop(store);
+
+    let open = || LocalStore::open(Arc::new(OsDisk), &home, support::options());
+    let mut kinds = BTreeSet::new();
+    for (number, file) in files(&home).difference(&files(&dir)).enumerate() {
+        let path = home.join(file);
+        let whole = std::fs::read(&path).unwrap();
+        let place = match file.to_str().unwrap() {
+            "objects/journal/synced" => continue,
+            name if name.starts_with("objects/journal/") => {
+                whole.windows(8).position(|found| found == b"the last").unwrap()
+            }
+            name if ["objects/", "logs/", "refs/packed-"].iter().any(|of| name.starts_with(of)) => {
+                whole.len() / 2
+            }
+            // Mirrors and locks are no part of a backup.
+            _ => continue,
+        };
+        kinds.insert(path.extension().map(|end| end.to_owned()));
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1;
+        std::fs::write(&path, damaged).unwrap();
+        let first = folder.path().join(format!("first-{number}"));
+        let told = open().and_then(|store| back_up(&store, &first));
+        assert!(matches!(told, Err(Error::Corrupt { .. })), "{}: {told:?}", file.display());
+        assert!(!first.join("current").exists(), "{}", file.display());
+        if path.extension().is_some_and(|end| end == "pack") {
+            assert!(back_up(&open().unwrap(), &dir).is_err());
+            check(Arc::new(OsDisk), &dir);
+            assert_eq!(transcript(&dir).len(), 1, "it is as it was");
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(kinds.len(), 4, "a pack, its index and its graph, and others: {kinds:?}");
+    back_up(&open().unwrap(), &dir).unwrap();
+    check(Arc::new(OsDisk), &dir);
+    assert_eq!(transcript(&dir), transcript(&home));
+}
+
+#[test]
 fn strangers_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (home, dir) = (folder.path().join("home"), folder.path().join("backup"));

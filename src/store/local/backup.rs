@@ -8,7 +8,8 @@
 //!   named goes after that. So a backup that is cut off leaves the one before, or the new one.
 //! - Files that never change and whose names tell their contents are copied once. The rest (the
 //!   journal, the snapshot of refs, operations) is compared, and replaced as a whole.
-//! - What was copied is read again and compared before it gets its name.
+//! - What is copied is checked against its checksums before, so that damage does not take the place
+//!   of what was whole; and read again and compared before it gets its name.
 //! - Nothing is written to a store that is no backup, or that somebody has written to: whoever
 //!   writes makes the file `lock`, and a backup has none.
 //!

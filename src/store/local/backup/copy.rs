@@ -8,11 +8,10 @@ use std::sync::Arc;
 use super::{CopyProgress, CopyReport, info_path, replace};
 use crate::disk::{self, Disk, OpenMode};
 use crate::error::{Error, Result};
-use crate::id::Id;
 use crate::store::local::durable::DurableMark;
 use crate::store::local::layout::{Layout, is_aside};
 use crate::store::local::manifest::Manifest;
-use crate::store::local::pack::PackFile;
+use crate::store::local::pack::{Pack, PackFile};
 use crate::store::local::seal::named_files;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, init};
@@ -97,6 +96,9 @@ impl<'a> Copy<'a> {
         self.loose.clear();
         for (id, bytes) in inner.loose.list()? {
             let (from, to) = (self.from.loose(&id), self.to.loose(&id));
+            if !self.has(&to, bytes) {
+                inner.loose.verify(&id)?;
+            }
             self.immutable(&from, &to, bytes)?;
             self.loose.insert(to);
         }
@@ -107,11 +109,11 @@ impl<'a> Copy<'a> {
             self.loose.insert(to);
         }
         let manifest = &snapshot.state.manifest;
-        let packs = manifest.packs.iter().chain(manifest.cruft.iter().map(|record| &record.pack));
-        for info in packs {
-            self.pack(&info.id)?;
+        for pack in snapshot.state.all_packs() {
+            self.pack(pack)?;
         }
         for segment in &snapshot.state.segments {
+            segment.check_contents()?;
             let is_open = segment.sequence == snapshot.state.open_segment().sequence;
             let end = if is_open { snapshot.end } else { segment.end().offset };
             let (from, to) =
@@ -135,18 +137,28 @@ impl<'a> Copy<'a> {
             let number = purge.number;
             numbered.push((self.from.purge(number), self.to.purge(number), purge.bytes));
         }
+        snapshot.state.refs.iter().try_for_each(|refs| refs.check())?;
+        snapshot.state.logs.iter().try_for_each(|log| log.check())?;
         for (from, to, bytes) in numbered {
             self.mutable(&from, &to, bytes, bytes)?;
         }
         Ok(())
     }
 
-    fn pack(&mut self, id: &Id) -> Result<()> {
+    fn pack(&mut self, pack: &Pack) -> Result<()> {
+        let id = &pack.info().id;
+        let mut is_checked = false;
         for file in PackFile::ALL {
             let from = file.path(&self.from.pack_dir(), id);
             let to = file.path(&self.to.pack_dir(), id);
             match self.disk.len(&from) {
-                Ok(bytes) => self.immutable(&from, &to, bytes)?,
+                Ok(bytes) => {
+                    if !is_checked && !self.has(&to, bytes) {
+                        pack.check_bytes()?;
+                        is_checked = true;
+                    }
+                    self.immutable(&from, &to, bytes)?;
+                }
                 // A graph can be made again, and may be missing.
                 Err(error)
                     if file == PackFile::Graph && error.kind() == io::ErrorKind::NotFound => {}
@@ -159,16 +171,21 @@ impl<'a> Copy<'a> {
     /// Copies a file whose name tells its content, unless it is there.
     fn immutable(&mut self, from: &Path, to: &Path, bytes: u64) -> Result<()> {
         self.count(to, bytes);
-        match self.disk.len(to) {
-            Ok(found) if found == bytes => Ok(()),
-            _ => self.copy(from, to, bytes, bytes),
+        match self.has(to, bytes) {
+            true => Ok(()),
+            false => self.copy(from, to, bytes, bytes),
         }
+    }
+
+    /// Says whether the copy has a file of this length.
+    fn has(&self, to: &Path, bytes: u64) -> bool {
+        self.disk.len(to).is_ok_and(|found| found == bytes)
     }
 
     /// Copies the begin of a file whose name does not tell its content, unless it is the same.
     fn mutable(&mut self, from: &Path, to: &Path, bytes: u64, length: u64) -> Result<()> {
         self.count(to, bytes);
-        if self.disk.len(to).is_ok_and(|found| found == length) {
+        if self.has(to, length) {
             let same = self.hash(from, bytes)? == self.hash(to, bytes)?;
             if same && self.is_zero_after(to, bytes, length)? {
                 return Ok(());
