@@ -205,16 +205,21 @@ impl Importer<'_> {
         }
         let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
         let scrubber = self.options.scrubber.as_deref();
+        let first = files.first().and_then(|file| file.path.as_deref()).unwrap_or(Path::new("-"));
         thread::scope(|scope| {
             let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
             let (spent, given_back) = mpsc::channel();
-            scope.spawn(move || {
+            let feed = move || {
                 let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
                 let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
                 feed::feed(orders, scrubber, &sink, &given_back, ahead);
-            });
-            scope.spawn(move || large.write(repo, &handed_on));
+            };
+            let write = move || large.write(repo, &handed_on);
+            // Where no thread can be had, large objects are written with the others.
+            let _ = thread::Builder::new().spawn_scoped(scope, write);
+            let begun = thread::Builder::new().spawn_scoped(scope, feed);
+            begun.map_err(Error::io("begin a thread to read", first))?;
             let fed = Feed { source, spent };
             files.iter().try_for_each(|file| self.file(file, &fed, large))
         })

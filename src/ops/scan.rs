@@ -20,19 +20,13 @@ pub(super) fn scan<I: Sync, T: Send>(
     take: &mut dyn FnMut(&I, T) -> Result<ControlFlow<()>>,
 ) -> Result<ControlFlow<()>> {
     if ids.len() <= CHUNK {
-        for id in ids {
-            if take(id, read(id)?)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        return Ok(ControlFlow::Continue(()));
+        return scan_here(ids, read, take);
     }
     std::thread::scope(|scope| {
         let mut readers = Vec::with_capacity(READERS);
         for reader in 0..READERS {
             let (sender, receiver) = mpsc::sync_channel::<(Vec<T>, Option<Error>)>(AHEAD);
-            readers.push(receiver);
-            scope.spawn(move || {
+            let begun = std::thread::Builder::new().spawn_scoped(scope, move || {
                 for chunk in ids.chunks(CHUNK).skip(reader).step_by(READERS) {
                     let mut error = None;
                     let results = chunk.iter().map(read);
@@ -46,9 +40,17 @@ pub(super) fn scan<I: Sync, T: Send>(
                     }
                 }
             });
+            // Where no thread can be had, this one reads.
+            readers.push(begun.ok().map(|_| receiver));
         }
         for (number, chunk) in ids.chunks(CHUNK).enumerate() {
-            let Ok((results, error)) = readers[number % READERS].recv() else {
+            let Some(reader) = &readers[number % READERS] else {
+                if scan_here(chunk, read, take)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                continue;
+            };
+            let Ok((results, error)) = reader.recv() else {
                 break;
             };
             for (id, result) in chunk.iter().zip(results) {
@@ -62,6 +64,20 @@ pub(super) fn scan<I: Sync, T: Send>(
         }
         Ok(ControlFlow::Continue(()))
     })
+}
+
+/// Reads each in this thread.
+fn scan_here<I, T>(
+    ids: &[I],
+    read: &dyn Fn(&I) -> Result<T>,
+    take: &mut dyn FnMut(&I, T) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    for id in ids {
+        if take(id, read(id)?)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 #[cfg(test)]
