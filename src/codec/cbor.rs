@@ -61,8 +61,8 @@ pub(crate) fn head<'a>(
     Ok(())
 }
 
-/// Reads the first link of the list that a map has under `key`, if nothing stands before it but
-/// what is under `before`. What follows is neither read nor checked.
+/// Reads the first link of the list that a map has under `key`, if nothing stands before it but the
+/// strings and integers that are under `before`. What follows is neither read nor checked.
 pub(crate) fn first_link(bytes: &[u8], before: &[&str], key: &str) -> Result<Option<Id>, Fault> {
     let mut reader = Reader::new(bytes);
     for _ in 0..reader.map_begin()? {
@@ -76,7 +76,7 @@ pub(crate) fn first_link(bytes: &[u8], before: &[&str], key: &str) -> Result<Opt
         if !before.iter().any(|key| key.as_bytes() == found) {
             break;
         }
-        reader.value()?;
+        reader.pass()?;
     }
     Ok(None)
 }

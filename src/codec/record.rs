@@ -141,13 +141,15 @@ impl Record<'_> {
             links.retain(|id| seen.insert(*id));
             return links;
         }
-        let mut once: Vec<Id> = Vec::with_capacity(links.len());
-        for id in links {
-            if !once.contains(&id) {
-                once.push(id);
+        let mut once = 0;
+        for place in 0..links.len() {
+            if !links[..once].contains(&links[place]) {
+                links[once] = links[place];
+                once += 1;
             }
         }
-        once
+        links.truncate(once);
+        links
     }
 
     fn collect_links(&self, links: &mut Vec<Id>) {

@@ -114,6 +114,9 @@ proptest! {
         object.to_value().links(&mut links);
         prop_assert!(links.iter().all(|link| new.links.contains(link)));
         prop_assert!(new.links.iter().all(|link| links.contains(link)));
+        links.sort_unstable();
+        links.dedup();
+        prop_assert_eq!(new.links.len(), links.len());
         let possible: Vec<Id> = possible_links(&new.content).collect();
         prop_assert!(new.links.iter().all(|link| possible.contains(link)));
     }

@@ -126,18 +126,16 @@ impl Transaction {
     }
 
     fn check_links(&self, snapshot: &dyn Snapshot, own: &Own<'_>) -> Result<()> {
-        let mut outside = Vec::new();
-        for object in &self.objects {
-            let links = object.links.iter().filter(|link| own.kind(link).is_none());
-            outside.extend(links.map(|link| (object.id, *link)));
-        }
-        let targets: Vec<Id> = outside.iter().map(|(_, target)| *target).collect();
-        for ((from, target), kind) in outside.into_iter().zip(snapshot.kinds(&targets)?) {
-            if kind.is_none() {
-                return Err(Error::Dangling { from: from.to_string(), target });
-            }
-        }
-        Ok(())
+        let links = self.objects.iter().flat_map(|object| &object.links);
+        let targets: Vec<Id> = links.filter(|link| own.kind(link).is_none()).copied().collect();
+        let kinds = snapshot.kinds(&targets)?;
+        let Some(missing) = kinds.iter().position(Option::is_none) else {
+            return Ok(());
+        };
+        let target = targets[missing];
+        let holder = self.objects.iter().find(|object| object.links.contains(&target));
+        let from = holder.expect("it is a link of one of them").id.to_string();
+        Err(Error::Dangling { from, target })
     }
 
     fn moves(&self, snapshot: &dyn Snapshot, own: &Own<'_>) -> Result<Vec<RefMove>> {

@@ -114,6 +114,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Steps over a string or an integer. None is built.
+    pub(crate) fn pass(&mut self) -> Result<(), Fault> {
+        match self.head()? {
+            Head { major: 0 | 1, .. } => Ok(()),
+            Head { major: 3, argument, .. } => self.take(argument).map(drop),
+            _ => Err("expected a string or an integer"),
+        }
+    }
+
     /// Reads any value.
     pub(crate) fn value(&mut self) -> Result<Value, Fault> {
         let mut value = Value::Null;

@@ -129,10 +129,16 @@ impl Writer {
 }
 
 impl Pace {
-    /// Notes that the lock is given back that was kept, and whether somebody waited for it.
-    fn rest(&mut self, is_awaited: bool) {
-        let pause = if is_awaited { CROWD_PAUSE } else { PAUSE };
-        self.rests_until = Some(Instant::now() + pause);
+    /// Notes that the lock is given back that was kept, and whether somebody waited for it. Who
+    /// kept it for a short time, and then had nothing to commit, may keep it again at once.
+    fn rest(&mut self, lease: &Lease, is_awaited: bool) {
+        let now = Instant::now();
+        let pause = match now - lease.begun >= KEPT_MAX {
+            _ if is_awaited => CROWD_PAUSE,
+            true => PAUSE,
+            false => return,
+        };
+        self.rests_until = Some(now + pause);
     }
 }
 
@@ -224,7 +230,7 @@ impl Inner {
                 self.untended.store(true, Ordering::Relaxed);
             }
         } else {
-            pace.rest(guard.is_awaited());
+            pace.rest(&lease, guard.is_awaited());
             self.give_back(guard, state, &moves_of(lease.owed));
         }
     }
@@ -245,7 +251,7 @@ impl Inner {
     /// Gives the lock back if it is kept.
     fn end_lease(&self, writer: &mut Writer) {
         if let Some(lease) = writer.lease.take() {
-            writer.pace.rest(writer.lock.is_awaited());
+            writer.pace.rest(&lease, writer.lock.is_awaited());
             self.give_back(writer.lock.resume(), &self.state(), &moves_of(lease.owed));
         }
     }

@@ -93,6 +93,18 @@ fn a_busy_handle_keeps_the_lock_for_as_long_as_it_is_busy() {
 }
 
 #[test]
+fn who_kept_the_lock_for_long_or_was_waited_for_rests() {
+    for (is_long, is_awaited) in [(false, false), (true, false), (false, true), (true, true)] {
+        let now = Instant::now();
+        let begun = if is_long { now - KEPT_MAX } else { now + PATIENCE };
+        let mut pace = Pace::default();
+        pace.rest(&Lease { begun, owed: Owed::new() }, is_awaited);
+        let rests = pace.rests_until.map(|until| until >= now + CROWD_PAUSE);
+        assert_eq!(rests, (is_long || is_awaited).then_some(is_awaited));
+    }
+}
+
+#[test]
 fn what_else_takes_the_lock_and_the_end_of_the_handle_give_it_back() {
     let dir = tempfile::tempdir().unwrap();
     let (store, other) = (init(dir.path(), true), init(dir.path(), true));

@@ -23,7 +23,9 @@ impl Window {
     const STEP_MIN: usize = 1 << 12;
     /// How much is read where nobody else wrote the last time: enough to see that it is so.
     const STEP_ALONE: usize = 1 << 7;
-    const STEP_MAX: usize = 1 << 20;
+    /// How much is read at the most, unless an object is longer: memory that is touched for the
+    /// first time costs more than a call.
+    const STEP_MAX: usize = Window::KEPT_BYTES_MAX;
     /// How much is read rather than skipped.
     const GAP_MAX: u64 = 1 << 14;
     /// How much more is read at each step.
@@ -31,6 +33,9 @@ impl Window {
     /// How much is kept for those who read objects, and how much is left when there is more.
     const KEPT_BYTES_MAX: usize = 1 << 16;
     const KEPT_BYTES_LEFT: usize = Window::KEPT_BYTES_MAX / 4;
+    /// How much is kept by who writes. It needs the newest alone, and memory that is touched for
+    /// the first time costs more than all else that is done here.
+    const KEPT_WRITTEN_BYTES_MAX: usize = Window::KEPT_BYTES_MAX / 2;
 
     /// Makes a window for reading much.
     pub(super) fn wide() -> Window {
@@ -67,7 +72,7 @@ impl Window {
             // A reader of heads skips contents: a small gap is read along. Behind a long one there
             // may be another.
             let is_near = (self.start..=self.end() + Window::GAP_MAX).contains(&offset);
-            if !is_near && self.step < Window::STEP_MAX {
+            if !is_near {
                 self.step = Window::STEP_MIN;
             }
             if !is_near || self.held > Window::KEPT_BYTES_MAX {
@@ -98,17 +103,18 @@ impl Window {
         &mut self.buffer[self.held..end]
     }
 
-    /// Adds what was just written at `offset`; its end where it is long.
+    /// Adds what was just written at `offset`; its end where it is long, and nothing else where
+    /// there would be much.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
         self.begun += bytes.len() as u64;
         let skipped = bytes.len().saturating_sub(Window::KEPT_BYTES_LEFT);
         let (offset, bytes) = (offset + skipped as u64, &bytes[skipped..]);
-        if self.end() != offset {
+        let is_much = self.held + bytes.len() > Window::KEPT_WRITTEN_BYTES_MAX;
+        if is_much || self.end() != offset {
             self.restart_at(offset);
         }
         self.room(bytes.len()).copy_from_slice(bytes);
         self.held += bytes.len();
-        self.keep_until(self.end());
     }
 
     /// Gives memory for the next group.
@@ -148,5 +154,44 @@ impl Window {
 
     fn end(&self) -> u64 {
         self.start + self.held as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::OsDisk;
+    use crate::object::NewObject;
+    use crate::store::local::group::NewGroup;
+    use crate::store::local::segment::Zeros;
+
+    #[test]
+    fn a_segment_is_shown_in_order_and_takes_little_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("segment");
+        Segment::allocate(&OsDisk, &path, 1 << 20, Zeros::Written).unwrap();
+        let segment = Segment::begin(&OsDisk, &path, 1).unwrap();
+        let lengths = [3, 40_000, 5_000, 200_000, 0, 90_000, 60_000, 30_000, 9, 8_000, 50_000];
+        let objects: Vec<NewObject> = (0..)
+            .zip(lengths)
+            .map(|(byte, bytes)| NewObject::blob(vec![byte; bytes]).unwrap())
+            .collect();
+        for objects in objects.chunks(2) {
+            let group = NewGroup { objects, close: false, ..NewGroup::closing() };
+            segment.append(&group, 0).unwrap();
+        }
+        let mut shown = Vec::new();
+        segment.for_each(&mut |_, _, content| Ok(shown.push(content.to_vec()))).unwrap();
+        assert!(shown.iter().eq(objects.iter().map(|object| &*object.content)));
+        // Those in between are skipped.
+        let mut window = Window::wide();
+        for (_, location) in segment.in_order() {
+            if location.bytes as usize <= Window::KEPT_BYTES_MAX {
+                let bytes = location.bytes as usize;
+                let content = window.get(&segment, location.offset, bytes, segment.bytes);
+                assert_eq!(content.unwrap().len(), bytes);
+                assert!(window.buffer.len() <= 2 * Window::KEPT_BYTES_MAX);
+            }
+        }
     }
 }
