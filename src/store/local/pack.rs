@@ -74,6 +74,9 @@ const TRAILER_FIELDS_BYTES: usize = 8 + 4 + 8;
 /// The fields, and the pack's id.
 const TRAILER_BYTES: usize = TRAILER_FIELDS_BYTES + Id::BYTES;
 
+/// An index of so few pages is short: some 350 objects.
+const SHORT_INDEX_BYTES: u64 = 16 << 10;
+
 /// What the manifest says of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackInfo {
@@ -186,6 +189,17 @@ impl Pack {
     /// Gives the number of objects.
     pub(crate) fn len(&self) -> u32 {
         self.index.len()
+    }
+
+    /// Says whether all of its index is checked in no time.
+    pub(crate) fn has_short_index(&self) -> bool {
+        self.info.index_bytes <= SHORT_INDEX_BYTES
+    }
+
+    /// Says whether somebody asked for its graph.
+    #[cfg(test)]
+    pub(crate) fn has_open_graph(&self) -> bool {
+        self.stored_graph.get().is_some()
     }
 
     /// Finds the row of an id.
