@@ -13,7 +13,7 @@ use crate::support::{append, branch, init, open_read_only, target};
 
 /// How many messages each branch has: more than are read without a thread.
 const MESSAGES: usize = 1200;
-/// After how many messages they become a pack: a long one, or one with a short index.
+/// After how many messages they become a pack: a long one, or a short one.
 const LONG: usize = 450;
 const SHORT: usize = 100;
 

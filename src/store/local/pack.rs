@@ -74,8 +74,9 @@ const TRAILER_FIELDS_BYTES: usize = 8 + 4 + 8;
 /// The fields, and the pack's id.
 const TRAILER_BYTES: usize = TRAILER_FIELDS_BYTES + Id::BYTES;
 
-/// An index of so few pages is short: some 350 objects.
+/// A pack is short that has so few pages of index, some 350 objects, and a few blocks.
 const SHORT_INDEX_BYTES: u64 = 16 << 10;
+const SHORT_PACK_BYTES: u64 = 128 << 10;
 
 /// What the manifest says of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,9 +192,9 @@ impl Pack {
         self.index.len()
     }
 
-    /// Says whether all of its index is checked in no time.
-    pub(crate) fn has_short_index(&self) -> bool {
-        self.info.index_bytes <= SHORT_INDEX_BYTES
+    /// Says whether all of its index is checked in no time, and all of it is soon read.
+    pub(crate) fn is_short(&self) -> bool {
+        self.info.index_bytes <= SHORT_INDEX_BYTES && self.info.pack_bytes <= SHORT_PACK_BYTES
     }
 
     /// Says whether somebody asked for its graph.

@@ -5,7 +5,7 @@
 //! different pages. But they were written one after the other. So the first steps look at the
 //! object before this one in its block, and take it if its hash is the parent's id.
 //!
-//! In a pack whose index has few pages, it is the other way round: they are soon checked, and to
+//! In a short pack it is the other way round: the few pages of its index are soon checked, and to
 //! look an id up takes less than to hash an object. There all of a path is read so, without the
 //! graph.
 //!
@@ -78,7 +78,7 @@ impl LocalSnapshot {
 
     /// Goes to the parent of an object, if it is near.
     fn step(&self, pack: &Pack, near: &mut Near, parent: &Id) -> Result<Step> {
-        if !pack.has_short_index() {
+        if !pack.is_short() {
             return Ok(near.step(parent));
         }
         let Some(row) = pack.find(parent)? else {
@@ -105,7 +105,7 @@ impl LocalSnapshot {
 /// Gives after how many steps rows are better; so many were taken up to this pack.
 fn steps_max(pack: &Pack, taken: usize) -> usize {
     let objects = pack.len() as usize;
-    match pack.has_short_index() {
+    match pack.is_short() {
         // All of it; if that is not the end, it is a circle, which rows make out.
         true => taken + objects,
         false => (STEPS_MIN + objects / STEP_OBJECTS).min(STEPS_MAX),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_in_a_pack_with_a_short_index_needs_no_graph() {
+    fn a_path_in_a_short_pack_needs_no_graph() {
         let mut entries: Vec<(Id, Vec<u8>)> = Vec::new();
         for _ in 0..200 {
             let content = entry(entries.last().map(|(id, _)| *id));
@@ -211,7 +211,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = store_of(&dir, &entries);
         let pack = &store.inner.refresh().unwrap().packs[0];
-        assert!(pack.has_short_index());
+        assert!(pack.is_short());
         let mut read = Vec::new();
         let mut visit = |id: &Id, stored: &Stored| {
             read.push((*id, stored.content.to_vec()));
