@@ -189,8 +189,8 @@ impl Drop for Locked<'_> {
 /// So much the system reads around a byte of a mapping that is looked at.
 const READ_AROUND_BYTES: usize = 128 << 10;
 
-/// A file of up to a page is read: mapping it, and looking at it for the first time, takes longer.
-const READ_BYTES_MAX: usize = 4 << 10;
+/// A file of up to two pages is read: mapping it, and a first look at it, takes longer.
+const READ_BYTES_MAX: usize = 8 << 10;
 
 /// The bytes of an immutable file.
 pub struct Mapping(Bytes);

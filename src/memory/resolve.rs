@@ -13,8 +13,8 @@ use crate::session::memory_at;
 use crate::store::Snapshot;
 use crate::walk;
 
-/// Most memories have fewer facts.
-const FACTS_USUALLY: usize = 128;
+/// For how many facts room is made at first.
+const FACTS_USUALLY: usize = 16;
 
 /// A fact, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,6 @@ pub fn sentence(key: Option<&str>, value: &Value) -> String {
 /// Collects the facts that are known at a node, those of the root first.
 pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> {
     let mut reader = Reader { snapshot, merged: HashMap::new(), newest: HashMap::new() };
-    // Room that is not used is never touched.
     let mut facts = Vec::with_capacity(FACTS_USUALLY);
     if let Some(head) = head {
         reader.read(&head, &mut |id, node| {

@@ -13,13 +13,16 @@ use crate::support::{append, branch, init, open_read_only, target};
 
 /// How many messages each branch has: more than are read without a thread.
 const MESSAGES: usize = 1200;
+/// After how many messages they become a pack: a long one, or a short one.
+const LONG: usize = 450;
+const SHORT: usize = 100;
 
 /// A store with two branches that took turns, in packs and in the journal.
 fn store_of_two_branches() -> SimDisk {
-    store_of(&["main", "other"])
+    store_of(&["main", "other"], LONG)
 }
 
-fn store_of(branches: &[&str]) -> SimDisk {
+fn store_of(branches: &[&str], packed: usize) -> SimDisk {
     let disk = SimDisk::new(1);
     let store = init(&disk).unwrap();
     for number in 0..MESSAGES {
@@ -27,7 +30,7 @@ fn store_of(branches: &[&str]) -> SimDisk {
         for name in branches {
             append(&store, name, &format!("{name} {number} {words}")).unwrap();
         }
-        if number % 450 == 449 {
+        if number % packed == packed - 1 {
             store.pack_refs().unwrap();
         }
     }
@@ -51,8 +54,9 @@ fn tip(snapshot: &dyn Snapshot, name: &str) -> Id {
 
 #[test]
 fn a_path_is_read_in_order_and_as_far_as_wanted() {
-    let (two, one) = (store_of_two_branches(), store_of(&["main"]));
-    for (disk, name) in [(&two, "main"), (&two, "other"), (&one, "main")] {
+    let (two, one) = (store_of_two_branches(), store_of(&["main"], LONG));
+    let short = store_of(&["main", "other"], SHORT);
+    for (disk, name) in [(&two, "main"), (&two, "other"), (&one, "main"), (&short, "other")] {
         for limit in [1, 2, 15, 16, 17, 30, 255, 256, 257, 700, MESSAGES - 1, MESSAGES, usize::MAX]
         {
             let snapshot = open_read_only(disk).unwrap().snapshot().unwrap();
@@ -95,7 +99,8 @@ fn what_the_visitor_says_ends_a_walk() {
 #[test]
 fn each_byte_of_a_pack_flipped_ends_a_walk_with_an_error_or_does_not_matter() {
     flip_bytes(&store_of_two_branches());
-    flip_bytes(&store_of(&["main"]));
+    flip_bytes(&store_of(&["main"], LONG));
+    flip_bytes(&store_of(&["main"], SHORT));
 }
 
 fn flip_bytes(whole: &SimDisk) {

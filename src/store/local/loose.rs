@@ -280,6 +280,18 @@ impl Loose {
         Ok(listed.map(|listed| ids(listed).filter(|id| prefix.matches(id)).collect()))
     }
 
+    /// Says of each byte whether the ids of loose objects begin with it, or ever did.
+    pub(crate) fn first_bytes(&self) -> Result<Vec<bool>> {
+        let dir = self.layout.objects_dir();
+        let mut firsts = vec![false; 256];
+        for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+            if let Ok(byte) = u8::from_str_radix(&entry.name, 16) {
+                firsts[usize::from(byte)] = true;
+            }
+        }
+        Ok(firsts)
+    }
+
     /// Lists every loose object and the length of its file, in order.
     pub(crate) fn list(&self) -> Result<Vec<(Id, u64)>> {
         let dir = self.layout.objects_dir();
@@ -384,6 +396,8 @@ mod tests {
         assert_eq!(&*loose.get(&id).unwrap().unwrap().content, &content[..]);
         assert_eq!(loose.kind(&id).unwrap(), Some(Kind::Blob));
         assert_eq!(loose.list().unwrap()[0].0, id);
+        let firsts = loose.first_bytes().unwrap();
+        assert!((0..=255).all(|byte| firsts[usize::from(byte)] == (byte == id.as_bytes()[0])));
     }
 
     #[test]

@@ -74,6 +74,10 @@ const TRAILER_FIELDS_BYTES: usize = 8 + 4 + 8;
 /// The fields, and the pack's id.
 const TRAILER_BYTES: usize = TRAILER_FIELDS_BYTES + Id::BYTES;
 
+/// A pack is short that has so few pages of index, some 350 objects, and a few blocks.
+const SHORT_INDEX_BYTES: u64 = 16 << 10;
+const SHORT_PACK_BYTES: u64 = 128 << 10;
+
 /// What the manifest says of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackInfo {
@@ -186,6 +190,17 @@ impl Pack {
     /// Gives the number of objects.
     pub(crate) fn len(&self) -> u32 {
         self.index.len()
+    }
+
+    /// Says whether all of its index is checked in no time, and all of it is soon read.
+    pub(crate) fn is_short(&self) -> bool {
+        self.info.index_bytes <= SHORT_INDEX_BYTES && self.info.pack_bytes <= SHORT_PACK_BYTES
+    }
+
+    /// Says whether somebody asked for its graph.
+    #[cfg(test)]
+    pub(crate) fn has_open_graph(&self) -> bool {
+        self.stored_graph.get().is_some()
     }
 
     /// Finds the row of an id.

@@ -33,6 +33,12 @@ const SMALL_PACK_BYTES: u64 = 512 << 10;
 /// That many files of operations become one.
 const MERGE_LOGS: usize = 16;
 
+/// Says whether objects of a kind are about a session, not in it: who reads a little of a session
+/// asks for its metadata and its last event, and they do not lie in long blocks of messages.
+fn is_about(kind: Kind) -> bool {
+    matches!(kind, Kind::Session | Kind::Event)
+}
+
 /// Says whether there is maintenance to do, but for the spare segment.
 pub(crate) fn is_due(state: &State) -> bool {
     state.segments.len() > 1 || state.purge.is_some()
@@ -152,9 +158,6 @@ impl Inner {
     ) -> Result<Option<PackInfo>> {
         let mut writer = self.new_pack(options)?;
         let mut empty = true;
-        // Who reads a little of a session asks for its metadata and its last event: they do not lie
-        // in long blocks of messages.
-        let is_about = |kind: Kind| matches!(kind, Kind::Session | Kind::Event);
         for about in [true, false] {
             for segment in sealed {
                 segment.for_each_of(
@@ -257,12 +260,21 @@ impl Inner {
             }
             let mut writer = self.pack_writer(fold, dictionaries)?;
             writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
-            for pack in &same {
-                for block in 0..pack.blocks() {
-                    writer.add_block(pack, block, &mut |_| true)?;
+            for about in [true, false] {
+                for pack in &same {
+                    for block in 0..pack.blocks() {
+                        let first = pack.block_rows(block)?.first();
+                        let kind = first.map(|row| pack.kind(*row)).transpose()?;
+                        if kind.is_some_and(is_about) == about {
+                            writer.add_block(pack, block, &mut |_| true)?;
+                        }
+                    }
                 }
-                pack.release();
+                if about {
+                    writer.end_part()?;
+                }
             }
+            same.iter().for_each(|pack| pack.release());
             let merged = self.finish_pack(writer, &state)?;
             let dropped: HashSet<Id> = same.iter().map(|pack| pack.info().id).collect();
             self.edit_manifest(|manifest| {
@@ -428,3 +440,6 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
 fn size_class(info: &PackInfo) -> u32 {
     (info.pack_bytes / SMALL_PACK_BYTES).checked_ilog(MERGE_PACKS as u64).map_or(0, |size| size + 1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 mod ahead;
 pub(super) mod names;
 mod near;
+mod prefix;
 mod refs;
 mod sift;
 mod topology;
@@ -44,6 +45,8 @@ pub(crate) struct LocalSnapshot {
     refs_seen: Mutex<Vec<(RefName, Option<RefValue>)>>,
     /// What is at hand since the packs were sifted.
     kept: OnceLock<IdMap<Stored>>,
+    /// Of each byte, whether loose objects begin with it; once somebody looked for one so.
+    loose_firsts: OnceLock<Vec<bool>>,
 }
 
 /// Where an object was found.
@@ -58,8 +61,9 @@ enum Place<'a> {
 impl LocalSnapshot {
     pub(crate) fn new(inner: Arc<Inner>, state: Arc<State>) -> LocalSnapshot {
         let end = state.open_segment().end().offset;
-        let (loose_seen, refs_seen, kept) = Default::default();
-        LocalSnapshot { inner, state, end, loose_seen, follows: true, refs_seen, kept }
+        let (loose_seen, refs_seen, kept, loose_firsts) = Default::default();
+        let follows = true;
+        LocalSnapshot { inner, state, end, loose_seen, follows, refs_seen, kept, loose_firsts }
     }
 
     /// Makes a snapshot for planning a commit, which sees no more than this state: a plan made on
@@ -301,35 +305,7 @@ impl Snapshot for LocalSnapshot {
     }
 
     fn with_prefix(&self, prefix: &Prefix, limit: usize) -> Result<Vec<Id>> {
-        let mut found = Vec::new();
-        let loose = self.inner.loose.with_prefix(prefix)?;
-        // Only what was loose can be in a pack by now that this snapshot does not know.
-        let may_have_moved = loose.is_some();
-        for id in loose.into_iter().flatten() {
-            if !self.state.is_purged(&id)? {
-                found.push(id);
-            }
-        }
-        for (segment, end) in self.segments() {
-            let table = segment.table();
-            let seen = table.objects.iter().filter(|(_, location)| location.group_end <= end);
-            found.extend(seen.map(|(id, _)| *id).filter(|id| prefix.matches(id)));
-        }
-        if self.state.manifest.moved > 0 {
-            found.extend(self.inner.loose.with_prefix_aside(prefix)?);
-        }
-        for pack in self.state.all_packs() {
-            pack.prefix(prefix, limit, &mut found)?;
-        }
-        if may_have_moved && let Some(newer) = self.newer()? {
-            for pack in newer.state.all_packs() {
-                pack.prefix(prefix, limit, &mut found)?;
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found.truncate(limit);
-        Ok(found)
+        self.find_with_prefix(prefix, limit)
     }
 
     fn for_each(

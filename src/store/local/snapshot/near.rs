@@ -5,6 +5,10 @@
 //! different pages. But they were written one after the other. So the first steps look at the
 //! object before this one in its block, and take it if its hash is the parent's id.
 //!
+//! In a short pack it is the other way round: the few pages of its index are soon checked, and to
+//! look an id up takes less than to hash an object. There all of a path is read so, without the
+//! graph.
+//!
 //! Not here: the rest of a longer walk, which goes by rows.
 
 use std::sync::Arc;
@@ -46,6 +50,7 @@ impl LocalSnapshot {
                 continue;
             };
             let mut near = self.near_in(pack, row)?;
+            let steps_max = steps_max(pack, steps);
             loop {
                 let stored = near.span.stored(&near.block);
                 if visit(&id, &stored)?.is_break() {
@@ -56,12 +61,12 @@ impl LocalSnapshot {
                     None => return Ok(None),
                 }
                 steps += 1;
-                if steps >= steps_max(pack) || misses >= MISSES_MAX {
+                if steps >= steps_max || misses >= MISSES_MAX {
                     return Ok(Some(id));
                 }
-                match near.step(&id) {
+                match self.step(pack, &mut near, &id)? {
                     Step::Taken => {}
-                    Step::BlockBegins => break,
+                    Step::Elsewhere => break,
                     Step::Missed => {
                         misses += 1;
                         break;
@@ -69,6 +74,18 @@ impl LocalSnapshot {
                 }
             }
         }
+    }
+
+    /// Goes to the parent of an object, if it is near.
+    fn step(&self, pack: &Pack, near: &mut Near, parent: &Id) -> Result<Step> {
+        if !pack.is_short() {
+            return Ok(near.step(parent));
+        }
+        let Some(row) = pack.find(parent)? else {
+            return Ok(Step::Elsewhere);
+        };
+        *near = self.near_in(pack, row)?;
+        Ok(Step::Taken)
     }
 
     /// Reads an object that lies where the index says, in a block that is as it was written.
@@ -85,8 +102,14 @@ impl LocalSnapshot {
     }
 }
 
-fn steps_max(pack: &Pack) -> usize {
-    (STEPS_MIN + pack.len() as usize / STEP_OBJECTS).min(STEPS_MAX)
+/// Gives after how many steps rows are better; so many were taken up to this pack.
+fn steps_max(pack: &Pack, taken: usize) -> usize {
+    let objects = pack.len() as usize;
+    match pack.is_short() {
+        // All of it; if that is not the end, it is a circle, which rows make out.
+        true => taken + objects,
+        false => (STEPS_MIN + objects / STEP_OBJECTS).min(STEPS_MAX),
+    }
 }
 
 fn first_parent(stored: &Stored) -> Result<Option<Id>> {
@@ -105,8 +128,8 @@ struct Near {
 enum Step {
     /// Its parent, which is in its place now.
     Taken,
-    /// Nothing of its kind.
-    BlockBegins,
+    /// Nothing that could be it.
+    Elsewhere,
     /// Something else.
     Missed,
 }
@@ -119,7 +142,7 @@ impl Near {
             before.pop();
         }
         let Some(span) = before.pop() else {
-            return Step::BlockBegins;
+            return Step::Elsewhere;
         };
         match span.content.len() <= HASHED_BYTES_MAX && span.id(&self.block) == *parent {
             true => {
@@ -142,4 +165,71 @@ fn spans(block: &[u8], end: usize) -> Vec<Span> {
         spans.push(span);
     }
     spans
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::codec::Value;
+    use crate::disk::OsDisk;
+    use crate::id::Kind;
+    use crate::object::Entry;
+    use crate::store::Store;
+    use crate::store::local::pack::{PackOptions, PackWriter};
+    use crate::store::local::{LocalStore, Options};
+
+    fn entry(parent: Option<Id>) -> Vec<u8> {
+        let (label, parents) = ("message".to_owned(), parent.into_iter().collect());
+        let entry = Entry { label, time: 1, parents, body: Value::Null, raw: None };
+        entry.encode().unwrap().content.to_vec()
+    }
+
+    /// Makes a store whose only pack has these entries, whatever they hash to.
+    fn store_of(dir: &tempfile::TempDir, entries: &[(Id, Vec<u8>)]) -> LocalStore {
+        let options = Options { background: false, ..Options::default() };
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+        let options = PackOptions { is_checked: true, ..PackOptions::default() };
+        let packs = store.inner.layout.pack_dir();
+        let mut writer = PackWriter::new(Arc::new(OsDisk), &packs, options).unwrap();
+        for (id, content) in entries {
+            writer.add(id, Kind::Entry, content).unwrap();
+        }
+        let info = writer.finish(&mut |_| Ok(None)).unwrap();
+        store.inner.edit_manifest(|manifest| manifest.packs.push(info)).unwrap();
+        store
+    }
+
+    #[test]
+    fn a_path_in_a_short_pack_needs_no_graph() {
+        let mut entries: Vec<(Id, Vec<u8>)> = Vec::new();
+        for _ in 0..200 {
+            let content = entry(entries.last().map(|(id, _)| *id));
+            entries.push((Id::of(Kind::Entry, &content), content));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let store = store_of(&dir, &entries);
+        let pack = &store.inner.refresh().unwrap().packs[0];
+        assert!(pack.is_short());
+        let mut read = Vec::new();
+        let mut visit = |id: &Id, stored: &Stored| {
+            read.push((*id, stored.content.to_vec()));
+            Ok(ControlFlow::Continue(()))
+        };
+        store.snapshot().unwrap().read_path(&entries[199].0, &mut visit).unwrap();
+        assert!(read.iter().eq(entries.iter().rev()));
+        assert!(!pack.has_open_graph());
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        // Nobody can hash one, but a writer may be wrong.
+        let [one, two] = [[1; 32], [2; 32]].map(Id::from_bytes);
+        let dir = tempfile::tempdir().unwrap();
+        let store = store_of(&dir, &[(one, entry(Some(two))), (two, entry(Some(one)))]);
+        let snapshot = store.snapshot().unwrap();
+        let read = snapshot.read_path(&one, &mut |_, _| Ok(ControlFlow::Continue(())));
+        assert!(matches!(read, Err(Error::Corrupt { .. })), "{read:?}");
+    }
 }

@@ -58,3 +58,26 @@ fn a_tail_is_compressed_when_something_comes_behind_it() {
     let cache = BlockCache::default();
     assert!(chain.iter().all(|made| check(&pack, made, &cache).is_empty()));
 }
+
+#[test]
+fn a_short_part_is_not_compressed_where_the_tail_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (short, long) = (chain(5, "said"), chain(90, "said again and again"));
+    for (part, options, is_compressed) in [
+        (&short, PackOptions::default(), false),
+        (&long, PackOptions::default(), true),
+        (&short, PackOptions::TIDY, true),
+    ] {
+        let mut writer = PackWriter::new(Arc::new(OsDisk), dir.path(), options).unwrap();
+        part.iter().for_each(|made| writer.add(&made.id, made.kind, &made.content).unwrap());
+        writer.end_part().unwrap();
+        let newest = blob(b"the newest");
+        writer.add(&newest.id, newest.kind, &newest.content).unwrap();
+        let info = writer.finish(&mut outside_depth).unwrap();
+        let pack = open(dir.path(), &info).unwrap();
+        let blocks = blocks(&pack);
+        assert_eq!((blocks.len(), blocks[0].1), (2, is_compressed), "{blocks:?}");
+        let cache = BlockCache::default();
+        assert!(part.iter().all(|made| check(&pack, made, &cache).is_empty()));
+    }
+}

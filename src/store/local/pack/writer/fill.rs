@@ -11,10 +11,16 @@ use crate::error::Result;
 /// How long the blocks of a tail are: who wants the newest object alone hashes one of them.
 const TAIL_BLOCK_BYTES: usize = 16 << 10;
 
+/// A part of so few bytes is not compressed where the tail is not.
+const STORED_PART_BYTES_MAX: usize = 4 << 10;
+
 impl PackWriter {
     /// Ends what is read by itself: what is added next lies in other blocks.
+    ///
+    /// Little stays as it is: who reads it and the newest objects needs no decompressor.
     pub(crate) fn end_part(&mut self) -> Result<()> {
-        self.end_blocks(0)
+        let stored_max = STORED_PART_BYTES_MAX.min(self.options.tail_bytes);
+        self.end_blocks(if self.raw.len() <= stored_max { stored_max } else { 0 })
     }
 
     /// Ends all blocks; the last objects, up to `tail_bytes`, stay as they are, in short ones.
