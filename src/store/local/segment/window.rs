@@ -23,7 +23,7 @@ impl Window {
     const STEP_MIN: usize = 1 << 12;
     /// How much is read where nobody else wrote the last time: enough to see that it is so.
     const STEP_ALONE: usize = 1 << 7;
-    const STEP_MAX: usize = 1 << 20;
+    const STEP_MAX: usize = 1 << 18;
     /// How much is read rather than skipped.
     const GAP_MAX: u64 = 1 << 14;
     /// How much more is read at each step.
