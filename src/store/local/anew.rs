@@ -4,6 +4,8 @@
 //! in which it was written. Contents are read block by block; of blobs a window is held at once.
 //! What blocks share is found in a sample first, and becomes the packs' dictionary.
 
+mod window;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 use crate::store::local::train;
 use crate::store::{Content, Stored};
+use window::Window;
 
 /// How many threads compress, beside the one that reads and writes, which does while it waits.
 pub(crate) const THREADS: usize = 1;
@@ -162,19 +165,31 @@ impl Inner {
         let mut done = Vec::new();
         for (number, run) in runs.iter().enumerate() {
             let loose = if number + 1 == runs.len() { loose } else { &[] };
-            let Some((mut sink, known)) = self.begin_run(sources, run, form, unpacked, go_on)?
-            else {
+            let mut window = Window::new(form.alike_bytes, form.options.threads);
+            let blobs = || run.iter().filter(|unit| unit.kinds == Kinds::Blobs);
+            // Where one window holds them all, what they are like is found out early.
+            let is_early = held_bytes(sources, blobs())? < form.alike_bytes as u64;
+            for unit in blobs().filter(|_| is_early) {
+                if !go_on() {
+                    return Ok(None);
+                }
+                let mut hold = |id: &Id, stored: Stored| {
+                    window.hold(id, stored.content);
+                    Ok(())
+                };
+                self.read_block(&sources[unit.source], unit, unpacked, &mut hold)?;
+            }
+            let begun = self.begin_run(sources, run, form, unpacked, go_on, &mut window)?;
+            let Some(mut sink) = begun else {
                 return Ok(None);
             };
-            let bytes_max = form.alike_bytes;
-            let threads = form.options.threads;
-            let mut window = Window { blobs: Vec::new(), bytes: 0, bytes_max, known, threads };
             for kinds in [Kinds::Rest, Kinds::Blobs] {
                 let mut add = |id: &Id, stored: Stored| match kinds {
                     Kinds::Rest => sink.add(id, stored.kind, &stored.content),
                     Kinds::Blobs => window.add(id, stored.content, &mut sink),
                 };
-                for unit in run.iter().filter(|unit| unit.kinds == kinds) {
+                let is_read = |unit: &Unit| is_early && unit.kinds == Kinds::Blobs;
+                for unit in run.iter().filter(|unit| unit.kinds == kinds && !is_read(unit)) {
                     if !go_on() {
                         return Ok(None);
                     }
@@ -203,8 +218,9 @@ impl Inner {
         let mut units = units(source, Kinds::Rest)?;
         units.extend(self::units(source, Kinds::Blobs)?);
         units.sort_by_key(|unit| unit.block);
-        let sink = self.begin_run(source, &units, form, &self.cache, &mut || true)?;
-        let (mut sink, _) = sink.expect("it was not told to stop");
+        let mut none = Window::new(0, 0);
+        let sink = self.begin_run(source, &units, form, &self.cache, &mut || true, &mut none)?;
+        let mut sink = sink.expect("it was not told to stop");
         for unit in &units {
             let mut add = |id: &Id, stored: Stored| sink.add(id, stored.kind, &stored.content);
             self.read_block(&source[0], unit, &self.cache, &mut add)?;
@@ -215,7 +231,7 @@ impl Inner {
         }
     }
 
-    /// Begins a pack with a dictionary made for what it will get, if one would help, and gives what
+    /// Begins a pack with a dictionary made for what it will get, if one would help, and notes what
     /// was found out about blobs; `None` if it was told to stop.
     fn begin_run(
         &self,
@@ -224,7 +240,8 @@ impl Inner {
         form: Form,
         unpacked: &BlockCache,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<(PackWriter, Known)>> {
+        window: &mut Window,
+    ) -> Result<Option<PackWriter>> {
         let raw_bytes: u64 = run.iter().map(|unit| unit.raw_bytes).sum();
         let objects = run.iter().map(|unit| unit.objects).sum();
         let sample_bytes = (raw_bytes / form.sample_share).max(SAMPLE_BYTES_MIN);
@@ -232,7 +249,7 @@ impl Inner {
         if raw_bytes < DICTIONARY_RAW_BYTES_MIN {
             let mut writer = self.new_pack(form.options.for_little())?;
             writer.reserve(objects);
-            return Ok(Some((writer, Known::new())));
+            return Ok(Some(writer));
         }
         let mut writer = self.new_pack(form.options)?;
         writer.reserve(objects);
@@ -257,8 +274,13 @@ impl Inner {
         let parts = sample.parts(form.options.block_bytes);
         let bytes_max = (raw_bytes / form.dictionary_share).min(form.dictionary_bytes_max);
         let (one_in, threads) = (form.sample_one_in, form.options.threads);
-        writer.set_dictionary(train::shared_text(&parts, bytes_max as usize, one_in, threads))?;
-        Ok(Some((writer, sample.known)))
+        let train = || {
+            let text = train::shared_text(&parts, bytes_max as usize, one_in, threads);
+            writer.set_dictionary(text)
+        };
+        let trained = window.know_meanwhile(&sample.known, train);
+        window.know(sample.known);
+        trained.map(|()| Some(writer))
     }
 
     /// Reads the loose objects of these kinds that are small.
@@ -319,6 +341,17 @@ fn units(sources: &[Source<'_>], kinds: Kinds) -> Result<Vec<Unit>> {
         }
     }
     Ok(units)
+}
+
+/// Counts what is held by those who hold a part of each of these blocks.
+fn held_bytes<'u>(
+    sources: &[Source<'_>],
+    mut units: impl Iterator<Item = &'u Unit>,
+) -> Result<u64> {
+    units.try_fold(0, |bytes, unit| {
+        let place = sources[unit.source].pack.block_place(unit.block)?;
+        Ok(bytes + u64::from(place.raw_bytes))
+    })
 }
 
 /// Splits what is to be packed into packs. There is one at least, for loose objects.
@@ -392,47 +425,5 @@ impl Sample {
             parts.push(part);
         }
         parts
-    }
-}
-
-/// Blobs on their way into a pack, held until there are enough to put together what is alike. They
-/// are parts of their blocks, so these are held too, and count.
-struct Window {
-    blobs: Vec<(Id, Content)>,
-    bytes: usize,
-    bytes_max: usize,
-    known: Known,
-    /// How many threads may help.
-    threads: usize,
-}
-
-impl Window {
-    fn add(&mut self, id: &Id, content: Content, sink: &mut PackWriter) -> Result<()> {
-        let is_beside = |(_, last): &(Id, Content)| last.shares_with(&content);
-        if !self.blobs.last().is_some_and(is_beside) {
-            self.bytes += content.held_bytes();
-        }
-        self.blobs.push((*id, content));
-        match self.bytes >= self.bytes_max {
-            true => self.empty(sink),
-            false => Ok(()),
-        }
-    }
-
-    fn empty(&mut self, sink: &mut PackWriter) -> Result<()> {
-        let blobs = std::mem::take(&mut self.blobs);
-        self.bytes = 0;
-        let samples = halves::map(&blobs, self.threads, |(id, content)| match self.known.get(id) {
-            Some(_) => likeness::Sample::new(),
-            None => likeness::sample(content),
-        });
-        let sample = |((id, _), found): (&(Id, Content), likeness::Sample)| {
-            self.known.remove(id).unwrap_or(found)
-        };
-        for place in likeness::order(blobs.iter().zip(samples).map(sample)) {
-            let (id, content) = &blobs[place];
-            sink.add(id, Kind::Blob, content)?;
-        }
-        Ok(())
     }
 }

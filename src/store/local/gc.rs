@@ -18,6 +18,7 @@
 //!
 //! Not here: what the objects mean, and when to run; see [`LocalStore::gc_due`] for a guess.
 
+mod beside;
 mod bits;
 mod clean;
 mod cut;
@@ -35,11 +36,13 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::anew;
+use crate::store::local::cache::BlockCache;
 use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
@@ -141,6 +144,8 @@ struct Collection<'a> {
     cut_since: Option<i64>,
     /// What was in the journal, until it is packed.
     passing: Option<Passing>,
+    /// What was unpacked of the packs.
+    unpacked: Arc<BlockCache>,
 }
 
 impl LocalStore {
@@ -176,6 +181,7 @@ impl<'a> Collection<'a> {
             garbage: HashMap::new(),
             cut_since: None,
             passing: None,
+            unpacked: mark::new_cache(),
         }
     }
 
@@ -231,7 +237,8 @@ impl<'a> Collection<'a> {
         let total = self.report.objects_before;
         let tell =
             |done: u64| self.options.progress.map_or((), |tell| tell(done.min(total), total));
-        let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
+        let (state, is_alone) = (&snapshot.state, self.options.one_thread);
+        let mut marker = Marker::new(self.inner, state, &self.unpacked, &tell, is_alone)?;
         if let Some(passing) = &self.passing {
             marker.take(passing);
         }
@@ -261,7 +268,15 @@ impl<'a> Collection<'a> {
             self.inner.forget_cache()?;
         }
         self.note_cut();
-        self.tidy_up()?;
+        let unpacked = std::mem::replace(&mut self.unpacked, mark::new_cache());
+        let memory = (marker.into_memory(), unpacked, snapshot);
+        thread::scope(|scope| {
+            if !self.options.one_thread {
+                // To give back much memory takes a while, and so does sweeping.
+                let _ = thread::Builder::new().spawn_scoped(scope, || drop(memory));
+            }
+            self.tidy_up()
+        })?;
         match is_all_named && self.report.is_finished {
             true => self.note(),
             false => Ok(()),
@@ -280,7 +295,8 @@ impl<'a> Collection<'a> {
         self.report.before(self.inner)?;
         let snapshot = self.snapshot()?;
         let tell = |_: u64| {};
-        let mut marker = Marker::new(self.inner, &snapshot.state, &tell, self.options.one_thread)?;
+        let (state, is_alone) = (&snapshot.state, self.options.one_thread);
+        let mut marker = Marker::new(self.inner, state, &self.unpacked, &tell, is_alone)?;
         let young_after_ms = self.options.young_after_ms();
         match young_after_ms {
             Some(_) => marker.mark_journal(&snapshot)?,

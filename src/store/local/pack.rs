@@ -50,7 +50,7 @@ pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use block::{fuzz_block, sealed_pack};
 
-pub(crate) use held::HeldPack;
+pub(crate) use held::{HeldPack, Unchecked};
 pub(crate) use options::PackOptions;
 pub(crate) use reindex::reindex;
 pub(crate) use salvage::salvage;

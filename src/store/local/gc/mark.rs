@@ -37,7 +37,8 @@ use crate::store::local::pack::Pack;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
-use blocks::{AHEAD_BYTES_MIN, Ahead, KEPT_BYTES_MAX, has_twins, raw_bytes};
+use blocks::{Ahead, has_twins, is_much};
+pub(super) use blocks::{keeps, new_cache};
 
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
@@ -86,7 +87,8 @@ pub(super) struct Marker<'a> {
     looked: u64,
     /// Whether what is linked must be there.
     is_strict: bool,
-    /// Blocks that were unpacked ahead; `None` where no thread may help, or need not.
+    /// Whether a thread unpacks ahead, once a block is wanted that nobody has unpacked.
+    is_helped: bool,
     ahead: Option<Ahead>,
     /// What was unpacked, for whoever packs it next.
     pub(super) unpacked: Arc<BlockCache>,
@@ -106,17 +108,14 @@ struct Near {
 }
 
 impl<'a> Marker<'a> {
-    /// Takes stock of a state. Nothing is reached yet.
+    /// Takes stock of a state, of which some may be unpacked. Nothing is reached yet.
     pub(super) fn new(
         inner: &'a Arc<Inner>,
         state: &State,
+        unpacked: &Arc<BlockCache>,
         tell: &'a dyn Fn(u64),
         is_alone: bool,
     ) -> Result<Marker<'a>> {
-        let raw_bytes = raw_bytes(state)?;
-        let unpacked = Arc::new(BlockCache::of_blocks(KEPT_BYTES_MAX));
-        let keeps = raw_bytes <= KEPT_BYTES_MAX as u64;
-        let is_helped = !is_alone && raw_bytes >= AHEAD_BYTES_MIN;
         let mut marker = Marker {
             inner,
             packs: state.all_packs().map(Marked::none_of).collect(),
@@ -128,9 +127,10 @@ impl<'a> Marker<'a> {
             tell,
             looked: 0,
             is_strict: true,
-            ahead: is_helped.then(|| Ahead::begin(&unpacked, keeps)),
-            unpacked,
-            keeps,
+            is_helped: !is_alone && is_much(state)?,
+            ahead: None,
+            unpacked: Arc::clone(unpacked),
+            keeps: keeps(state)?,
             has_twins: has_twins(&state.packs)?,
         };
         for (id, bytes) in inner.loose.list()? {

@@ -7,10 +7,11 @@
 //! Where they hold much, or operations that go in the same run, they are sealed first, into files.
 
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use super::Collection;
 use crate::error::{Error, Result};
-use crate::store::local::pack::{HeldPack, Pack, held_by_any};
+use crate::store::local::pack::{HeldPack, Pack, Unchecked, held_by_any};
 use crate::store::local::segment::Segment;
 use crate::store::local::state::State;
 
@@ -34,9 +35,16 @@ impl Collection<'_> {
         if inner.is_at_rest(&state) {
             return Ok(());
         }
-        inner.close_journal()?;
-        let state = inner.refresh()?;
-        self.passing = self.hold(&state)?;
+        let (held, is_sound) = self.checked(&state, |to_check| {
+            inner.close_journal()?;
+            let state = inner.refresh()?;
+            let held = self.hold(&state, &to_check)?;
+            Ok((held, state))
+        })?;
+        self.passing = match held {
+            (Some(held), state) => Some(self.pass(held, &state, is_sound)?),
+            (None, _) => None,
+        };
         match self.passing {
             Some(_) => Ok(()),
             None => inner.seal(self.seal_options()).and_then(|()| inner.sweep()),
@@ -44,11 +52,8 @@ impl Collection<'_> {
     }
 
     /// Reads what closed segments hold; `None` where they are to be sealed.
-    fn hold(&self, state: &State) -> Result<Option<Passing>> {
-        let (open, closed) = (state.open_segment(), &state.segments[..state.segments.len() - 1]);
-        let Some(last) = closed.last() else {
-            return Ok(None);
-        };
+    fn hold(&self, state: &State, to_check: &Sender<Unchecked>) -> Result<Option<HeldPack>> {
+        let closed = closed(state);
         let is_old = |segment: &Arc<Segment>| {
             let table = segment.table();
             table.operations.iter().any(|(_, it, _)| it.time < self.options.operations_ms)
@@ -58,18 +63,26 @@ impl Collection<'_> {
             return Ok(None);
         }
         let mut held = HeldPack::default();
+        let check = |full: Option<Unchecked>| {
+            full.map(|block| to_check.send(block).expect("they are received until all are sent"))
+        };
         for segment in closed {
             segment.for_each(&mut |id, place, content| {
                 if !held_by_any(&state.packs, id)? {
-                    held.add(id, place.kind, content);
+                    check(held.add(id, place.kind, content));
                 }
                 Ok(())
             })?;
         }
-        if held.is_empty() {
-            return Ok(None);
-        }
-        if !held.is_sound(self.threads()) {
+        check(held.end_block());
+        Ok(Some(held).filter(|held| !held.is_empty()))
+    }
+
+    /// Takes what closed segments hold in hand.
+    fn pass(&self, held: HeldPack, state: &State, is_sound: bool) -> Result<Passing> {
+        let (open, closed) = (state.open_segment(), closed(state));
+        let last = closed.last().expect("what is held comes from one");
+        if !is_sound {
             for segment in closed {
                 segment.check_contents()?;
             }
@@ -78,6 +91,11 @@ impl Collection<'_> {
         // The newest of them says how young it is.
         let pack = held.finish(Arc::clone(&self.inner.disk), &last.path)?;
         let (segments, next_sequence) = (closed.len(), open.sequence);
-        Ok(Some(Passing { pack: Arc::new(pack), segments, next_sequence }))
+        Ok(Passing { pack: Arc::new(pack), segments, next_sequence })
     }
+}
+
+/// Gives the segments that are closed.
+fn closed(state: &State) -> &[Arc<Segment>] {
+    &state.segments[..state.segments.len() - 1]
 }

@@ -26,25 +26,49 @@ use crate::slots::{Slots, slot_hash};
 const MARK: &[u8; 2] = b"\x58\x20";
 const MARKED_BYTES: usize = MARK.len() + Id::BYTES;
 
-/// Where blocks are folded to, one after the other.
+/// What is noted of a block while it is folded; its room is used for the next one.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Notes {
     distances: Vec<u8>,
-    objects: Vec<u8>,
-    folded: Vec<u8>,
+    /// Where the ids begin that are left out.
+    cuts: Vec<usize>,
 }
 
-/// Folds the raw content of a block; `None` where that makes it no shorter.
-pub(super) fn fold<'r>(raw: &[u8], ids: &[Id], room: &'r mut Room) -> Option<&'r [u8]> {
+/// Folds the raw content of a block where it lies, and says where it begins then: its end is where
+/// it was. `None`, and nothing is changed, where that makes it no shorter.
+pub(super) fn fold(raw: &mut [u8], ids: &[Id], notes: &mut Notes) -> Option<usize> {
+    note(raw, ids, notes)?;
+    let Notes { distances, cuts } = notes;
+    let head = (distances.len() as u32).to_le_bytes();
+    let folded_bytes = head.len() + distances.len() + raw.len() - cuts.len() * Id::BYTES;
+    if folded_bytes >= raw.len() {
+        return None;
+    }
+    // From the end on, so that nothing is overwritten that was not moved.
+    let (mut from, mut to) = (raw.len(), raw.len());
+    for cut in cuts.iter().rev() {
+        let behind = cut + Id::BYTES..from;
+        (from, to) = (*cut, to - behind.len());
+        raw.copy_within(behind, to);
+    }
+    to -= from;
+    raw.copy_within(..from, to);
+    for part in [distances.as_slice(), &head] {
+        to -= part.len();
+        raw[to..to + part.len()].copy_from_slice(part);
+    }
+    Some(to)
+}
+
+/// Notes what of a block is left out; `None` if it is not made of these objects.
+fn note(raw: &[u8], ids: &[Id], Notes { distances, cuts }: &mut Notes) -> Option<()> {
     let mut numbers = Slots::default();
     numbers.reserve(ids.len());
-    let Room { distances, objects, folded } = room;
-    [&mut *distances, objects, folded].into_iter().for_each(Vec::clear);
-    objects.reserve(raw.len());
+    distances.clear();
+    cuts.clear();
     let mut start = 0;
     for number in 0..ids.len() {
         let span = Span::at(raw, start)?;
-        let mut from = start;
         start = span.content.end;
         let mut at = span.content.start;
         while span.kind != Kind::Blob
@@ -57,8 +81,7 @@ pub(super) fn fold<'r>(raw: &[u8], ids: &[Id], room: &'r mut Room) -> Option<&'r
             match target {
                 Some(target) => {
                     put_distance(number - target as usize, distances);
-                    objects.extend_from_slice(&raw[from..named]);
-                    from = at;
+                    cuts.push(named);
                 }
                 None => {
                     put_distance(0, distances);
@@ -66,17 +89,9 @@ pub(super) fn fold<'r>(raw: &[u8], ids: &[Id], room: &'r mut Room) -> Option<&'r
                 }
             }
         }
-        objects.extend_from_slice(&raw[from..start]);
         numbers.push(|number| slot_hash(&ids[number as usize]));
     }
-    let folded_bytes = 4 + distances.len() + objects.len();
-    (start == raw.len() && folded_bytes < raw.len()).then(|| {
-        folded.reserve(folded_bytes);
-        folded.extend_from_slice(&(distances.len() as u32).to_le_bytes());
-        folded.extend_from_slice(distances);
-        folded.extend_from_slice(objects);
-        folded.as_slice()
-    })
+    (start == raw.len()).then_some(())
 }
 
 /// Gives the id of an object by its number in the block, or by its header and content.
@@ -224,8 +239,9 @@ mod tests {
             }
             ids.push(object(Kind::Entry, &content, &mut raw));
         }
-        let mut room = Room::default();
-        let folded = fold(&raw, &ids, &mut room).unwrap();
+        let mut block = raw.clone();
+        let begin = fold(&mut block, &ids, &mut Notes::default()).unwrap();
+        let folded = &block[begin..];
         assert!(folded.len() < raw.len() - 398 * 29, "{} of {}", folded.len(), raw.len());
         assert_eq!(unfolded(folded, raw.len()).as_ref(), Some(&raw));
         for (bytes, cut) in [(raw.len() + 1, folded.len()), (raw.len() - 1, folded.len())]
@@ -242,7 +258,9 @@ mod tests {
         let one = object(Kind::Entry, b"no link", &mut raw);
         let content = [MARK.as_slice(), one.as_bytes()].concat();
         let two = object(Kind::Blob, &content, &mut raw);
-        assert_eq!(fold(&raw, &[one, two], &mut Room::default()), None);
+        let mut block = raw.clone();
+        assert_eq!(fold(&mut block, &[one, two], &mut Notes::default()), None);
+        assert_eq!(block, raw);
     }
 
     proptest! {
@@ -271,9 +289,13 @@ mod tests {
                 }
                 ids.push(object(Kind::ALL[*kind], &content, &mut raw));
             }
-            if let Some(folded) = fold(&raw, &ids, &mut Room::default()) {
-                prop_assert!(folded.len() < raw.len());
-                prop_assert_eq!(unfolded(folded, raw.len()), Some(raw));
+            let mut block = raw.clone();
+            match fold(&mut block, &ids, &mut Notes::default()) {
+                Some(begin) => {
+                    prop_assert!(begin > 0);
+                    prop_assert_eq!(unfolded(&block[begin..], raw.len()), Some(raw));
+                }
+                None => prop_assert_eq!(block, raw),
             }
         }
 

@@ -36,20 +36,24 @@ impl Pack {
         cache: &BlockCache,
         keep: bool,
     ) -> Result<Arc<Vec<u8>>> {
-        if let Some(raw) = self.held.as_ref().and_then(|held| held.get(block as usize)) {
-            return Ok(Arc::clone(raw));
-        }
-        let key = CacheKey { pack: self.info.id, number: block };
-        if let Some(kept) = cache.get(&key) {
+        if let Some(kept) = self.kept_block(block, cache) {
             return Ok(kept);
         }
         // The room of another block may be larger than this one, and the cache counts the block.
         let room = if keep { Vec::new() } else { cache.room() };
         let raw = Arc::new(self.load_to(block, usize::MAX, room)?);
         if keep {
-            cache.put(key, &raw);
+            cache.put(CacheKey { pack: self.info.id, number: block }, &raw);
         }
         Ok(raw)
+    }
+
+    /// Gives a block that is in memory.
+    pub(crate) fn kept_block(&self, block: u32, cache: &BlockCache) -> Option<Arc<Vec<u8>>> {
+        match &self.held {
+            Some(held) => held.get(block as usize).cloned(),
+            None => cache.get(&CacheKey { pack: self.info.id, number: block }),
+        }
     }
 
     /// Unpacks a block as far as an object in it, unless the cache has it.

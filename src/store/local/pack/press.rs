@@ -246,8 +246,8 @@ struct Worker {
     first: Option<Zstd>,
     /// Begins with the first block that needs it.
     usual: Option<Zstd>,
-    /// Where blocks are folded and compressed to.
-    folding: fold::Room,
+    folding: fold::Notes,
+    /// Where blocks are compressed to.
     room: Vec<u8>,
 }
 
@@ -256,7 +256,7 @@ type Zstd = zstd::bulk::Compressor<'static>;
 impl Worker {
     fn new(how: &How) -> Result<Worker> {
         let first = how.first_level.map(|level| zstd(how, level)).transpose()?;
-        let folding = fold::Room::default();
+        let folding = fold::Notes::default();
         Ok(Worker { how: how.clone(), first, usual: None, folding, room: Vec::new() })
     }
 
@@ -264,16 +264,14 @@ impl Worker {
         if !self.how.is_checked && self.how.threads > 0 {
             check(&full)?;
         }
-        let Full { raw, ids, is_stored } = full;
-        let mut folding = std::mem::take(&mut self.folding);
+        let Full { mut raw, ids, is_stored } = full;
         let folds = self.how.fold && !is_stored;
-        let folded = if folds { fold::fold(&raw, &ids, &mut folding) } else { None };
+        let folded = if folds { fold::fold(&mut raw, &ids, &mut self.folding) } else { None };
         let is_folded = folded.is_some();
         let frame = match is_stored {
             true => stored::frame(&raw),
-            false => self.frame(folded.unwrap_or(&raw))?,
+            false => self.frame(&raw[folded.unwrap_or(0)..])?,
         };
-        self.folding = folding;
         let mut hasher = blake3::Hasher::new();
         for id in &ids {
             hasher.update(id.as_bytes());

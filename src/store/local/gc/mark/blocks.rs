@@ -13,14 +13,14 @@ use crate::store::local::pack::Pack;
 use crate::store::local::state::State;
 
 /// A thread unpacks where packs have so much.
-pub(super) const AHEAD_BYTES_MIN: u64 = 512 << 10;
+const AHEAD_BYTES_MIN: u64 = 512 << 10;
 /// So many blocks are unpacked ahead, or left to be.
 const BLOCKS_AHEAD: usize = 12;
 /// Of these, one in so many is left to whoever looks into all of them, so that neither waits long
 /// for the other: to unpack takes more than twice as long as to look.
 const LEFT_ONE_IN: usize = 3;
 /// What is unpacked is kept if all packs together have no more than this.
-pub(super) const KEPT_BYTES_MAX: usize = 96 << 20;
+const KEPT_BYTES_MAX: usize = 96 << 20;
 
 /// A block: the place of its pack, and its number.
 type Wanted = (usize, u32);
@@ -124,6 +124,11 @@ impl Ahead {
 }
 
 impl Marker<'_> {
+    /// Gives what holds most of its memory, for whoever gives that back.
+    pub(in crate::store::local::gc) fn into_memory(self) -> impl Send {
+        (self.packs, self.unpacked)
+    }
+
     /// Unpacks a block; a thread unpacks those before it, which are probably wanted next.
     pub(super) fn unpacked(
         &mut self,
@@ -131,17 +136,37 @@ impl Marker<'_> {
         number: usize,
         block: u32,
     ) -> Result<Arc<Vec<u8>>> {
-        let mut raw = None;
-        if let Some(ahead) = self.ahead.as_mut().filter(|_| !pack.is_held()) {
-            ahead.go_on(pack, (number, block))?;
-            raw = ahead.take((number, block));
+        let kept = pack.kept_block(block, &self.unpacked);
+        // Once begun, it goes on before what is kept, too.
+        let is_ahead = self.is_helped && (self.ahead.is_some() || kept.is_none());
+        if !is_ahead || pack.is_held() {
+            return kept.map_or_else(|| pack.block_of(block, &self.unpacked, self.keeps), Ok);
         }
+        let begin = || Ahead::begin(&self.unpacked, self.keeps);
+        let ahead = self.ahead.get_or_insert_with(begin);
+        ahead.go_on(pack, (number, block))?;
+        let raw = ahead.take((number, block)).or(kept);
         raw.map_or_else(|| pack.block_of(block, &self.unpacked, self.keeps), Ok)
     }
 }
 
+/// Makes room for what is unpacked.
+pub(in crate::store::local::gc) fn new_cache() -> Arc<BlockCache> {
+    Arc::new(BlockCache::of_blocks(KEPT_BYTES_MAX))
+}
+
+/// Says whether all that packs have is kept once it is unpacked.
+pub(in crate::store::local::gc) fn keeps(state: &State) -> Result<bool> {
+    Ok(raw_bytes(state)? <= KEPT_BYTES_MAX as u64)
+}
+
+/// Says whether packs have so much that a thread should help to unpack it.
+pub(super) fn is_much(state: &State) -> Result<bool> {
+    Ok(raw_bytes(state)? >= AHEAD_BYTES_MIN)
+}
+
 /// Counts what all packs have, unpacked.
-pub(super) fn raw_bytes(state: &State) -> Result<u64> {
+fn raw_bytes(state: &State) -> Result<u64> {
     let mut bytes = 0;
     for pack in state.all_packs() {
         for block in 0..pack.blocks() {

@@ -1,6 +1,10 @@
 //! The journal, which is packed as it lies.
 
+use std::sync::mpsc::Sender;
+
 use super::*;
+use crate::id::Kind;
+use crate::store::local::pack::{HeldPack, Unchecked};
 
 /// Runs out of time once everything is marked. Gives the world and the report.
 fn run_cut_off() -> (World, GcReport) {
@@ -52,6 +56,49 @@ fn a_run_that_dies_with_the_journal_in_hand_leaves_a_journal() {
     assert_eq!((report.dropped, report.packs_after), (4, 1));
     assert_eq!(world.gc.inner.refresh().unwrap().segments.len(), 1);
     assert_eq!(world.check("it was packed"), 40);
+}
+
+#[test]
+fn packs_are_unpacked_while_the_journal_is_closed() {
+    let world = World::new();
+    let state = world.gc.inner.refresh().unwrap();
+    for one_thread in [false, true] {
+        let options = GcOptions { one_thread, ..World::options(NOW_MS) };
+        let run = Collection::new(&world.gc.inner, &options);
+        let begun = Instant::now();
+        let wait = |_to_check| {
+            while !one_thread && run.unpacked.bytes() == 0 {
+                assert!(begun.elapsed() < Duration::from_secs(60), "nobody unpacks");
+                std::thread::yield_now();
+            }
+            Ok(())
+        };
+        assert_eq!(run.checked(&state, wait).unwrap(), ((), true));
+        assert_eq!(run.unpacked.bytes() == 0, one_thread);
+    }
+}
+
+#[test]
+fn every_block_of_the_journal_is_checked() {
+    let world = World::new();
+    let state = world.gc.inner.refresh().unwrap();
+    for (one_thread, wrong) in [(false, None), (false, Some(0)), (true, None), (true, Some(8))] {
+        let options = GcOptions { one_thread, ..World::options(NOW_MS) };
+        let run = Collection::new(&world.gc.inner, &options);
+        let read = |to_check: Sender<Unchecked>| {
+            let mut held = HeldPack::default();
+            for number in 0..9u8 {
+                let content = vec![number; 200_000];
+                let said = if Some(number) == wrong { 99 } else { number };
+                let id = Id::of(Kind::Blob, &vec![said; 200_000]);
+                let full = held.add(&id, Kind::Blob, &content);
+                full.into_iter().for_each(|block| to_check.send(block).unwrap());
+            }
+            to_check.send(held.end_block().unwrap()).unwrap();
+            Ok(())
+        };
+        assert_eq!(run.checked(&state, read).unwrap(), ((), wrong.is_none()), "{wrong:?}");
+    }
 }
 
 #[test]
