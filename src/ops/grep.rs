@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use regex::Regex;
 
 use crate::error::Result;
-use crate::id::{Id, IdSet};
+use crate::id::Id;
 use crate::ops::log::{Filter, Logged};
 use crate::ops::scan::scan;
 use crate::session::{Forest, View};
@@ -56,29 +56,31 @@ pub fn grep(
     let sieve = Sieve::of(&options.literals, options.ignores_case);
     let mut search = Search { snapshot, options, sieve: sieve.as_ref(), verdicts: None };
     search.sift()?;
-    let mut seen = IdSet::default();
-    let is_only = options.sessions.len() == 1;
+    // What sessions share is there once, with the first that has it.
+    let mut forest = Forest::default();
     let mut sessions = options.sessions.iter();
     let mut failure = None;
+    let mut searched = 0;
     while failure.is_none() && !sessions.as_slice().is_empty() {
-        let (mut fresh, mut owners) = (Vec::new(), Vec::new());
+        let mut owners = Vec::new();
+        let mut end = searched;
         for session in sessions.by_ref() {
-            match View::of(snapshot, session).and_then(|view| Forest::of(&view)) {
-                Ok(forest) => {
-                    let ids = forest.ids().iter().copied();
-                    fresh.extend(ids.filter(|id| is_only || seen.insert(*id)));
-                    owners.push((fresh.len(), session));
+            match View::of(snapshot, session).and_then(|view| forest.add(&view)) {
+                Ok(()) => {
+                    end = forest.ids().len();
+                    owners.push((end - searched, session));
                 }
                 // What the sessions before it say comes first.
                 Err(error) => failure = Some(error),
             }
-            if failure.is_some() || fresh.len() >= BATCH {
+            if failure.is_some() || end - searched >= BATCH {
                 break;
             }
         }
-        if search.all(&fresh, &owners, take)?.is_break() {
+        if search.all(&forest.ids()[searched..end], &owners, take)?.is_break() {
             return Ok(());
         }
+        searched = end;
     }
     failure.map_or(Ok(()), Err)
 }

@@ -19,13 +19,21 @@ impl Forest {
     /// Finds all that a session ever said, and what its branches and labels lead to.
     pub fn of(view: &View<'_>) -> Result<Forest> {
         let mut forest = Forest::default();
+        forest.add(view)?;
+        Ok(forest)
+    }
+
+    /// Adds all that another session ever said, behind what is there already.
+    ///
+    /// Where that fails, some of it may have been added.
+    pub(crate) fn add(&mut self, view: &View<'_>) -> Result<()> {
         for tip in walk::run_tips(view.snapshot, view.id())? {
-            forest.add_path(view, tip)?;
+            self.add_path(view, tip)?;
         }
         for (_, tip) in view.branches()?.into_iter().chain(view.labels()?) {
-            forest.add_path(view, tip)?;
+            self.add_path(view, tip)?;
         }
-        Ok(forest)
+        Ok(())
     }
 
     /// Adds a path as far as it is not known.

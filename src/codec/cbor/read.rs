@@ -166,7 +166,11 @@ impl<'a> Reader<'a> {
                     self.doubts |= marks & mark != 0
                         && (argument > KEYS_COMPARED_MAX as u64 || earlier.any(|key| key == found));
                     marks |= mark;
-                    pairs.push((key_text(found)?, Value::Null));
+                    // Two pushes: a key that is made first, and moved then, is waited for.
+                    match known_key(found) {
+                        Some(known) => pairs.push((Key::Borrowed(known), Value::Null)),
+                        None => pairs.push((Key::Owned(text(found)?.to_owned()), Value::Null)),
+                    }
                     let (_, value) = pairs.last_mut().expect("it was just pushed");
                     self.value_into(value, depth - 1)?;
                 }
@@ -196,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text_of(&mut self, count: u64) -> Result<&'a str, Fault> {
-        std::str::from_utf8(self.take(count)?).map_err(|_| "a string is not UTF-8")
+        text(self.take(count)?)
     }
 
     /// Reads the begin of an item.
@@ -224,15 +228,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Gives a key as text. Those that most messages have are known to be.
-fn key_text(key: &[u8]) -> Result<Key, Fault> {
-    match known_key(key) {
-        Some(known) => Ok(Key::Borrowed(known)),
-        None => match std::str::from_utf8(key) {
-            Ok(key) => Ok(Key::Owned(key.to_owned())),
-            Err(_) => Err("a string is not UTF-8"),
-        },
-    }
+fn text(bytes: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(bytes).map_err(|_| "a string is not UTF-8")
 }
 
 fn integer(argument: u64) -> Result<i64, Fault> {

@@ -305,12 +305,12 @@ impl Pack {
     /// It is not hashed: index and block are as they were written, and it was when it first came
     /// into a pack.
     pub(crate) fn span_at(&self, raw: &[u8], row: u32, position: &Position) -> Result<Span> {
-        Span::at(raw, position.offset as usize)
-            .filter(|span| span.kind == position.kind)
-            .ok_or_else(|| self.not_held(row, position))
+        Span::of(raw, position).ok_or_else(|| self.not_held(row, position))
     }
 
-    fn not_held(&self, row: u32, position: &Position) -> Error {
+    /// Reports that an object is not where the index says.
+    #[cold]
+    pub(crate) fn not_held(&self, row: u32, position: &Position) -> Error {
         let name = self.index.id(row).map_or(format!("of row {row}"), |id| id.to_string());
         let why = format!("block {} does not hold object {name}", position.block);
         Error::corrupt(&self.path, None, why)

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use zstd::zstd_safe::DCtx;
 
-use super::super::index::BlockPlace;
+use super::super::index::{BlockPlace, Position};
 use super::super::narrow;
 use super::super::paged::u32_at;
 use super::dictionary::Reference;
@@ -350,6 +350,11 @@ impl Span {
         let from = start + header_bytes;
         let to = from.checked_add(content_bytes).filter(|to| *to <= raw.len())?;
         Some(Span { kind, start, content: from..to })
+    }
+
+    /// Finds an object where an index says it is; `None` if there is none, or one of another kind.
+    pub(crate) fn of(raw: &[u8], position: &Position) -> Option<Span> {
+        Span::at(raw, position.offset as usize).filter(|span| span.kind == position.kind)
     }
 
     /// Reads the header that some bytes begin with: the kind, its own length, the content's.

@@ -15,7 +15,7 @@ impl BlockRows {
     /// Lists them: all of the index is read.
     pub(super) fn of(index: &Index) -> Result<BlockRows> {
         let blocks = index.blocks() as usize;
-        let mut placed = Vec::with_capacity(index.len() as usize);
+        let mut positions = Vec::with_capacity(index.len() as usize);
         let mut starts = vec![0u32; blocks + 1];
         for row in 0..index.len() {
             let position = index.position(row)?;
@@ -23,13 +23,22 @@ impl BlockRows {
             *count.ok_or_else(|| {
                 Error::corrupt(index.path(), None, "an object in a block that is not there")
             })? += 1;
-            placed.push((position.block, position.offset, row));
+            positions.push((position.block as usize, position.offset));
         }
         for block in 0..blocks {
             starts[block + 1] += starts[block];
         }
-        placed.sort_unstable();
-        Ok(BlockRows { rows: placed.into_iter().map(|(_, _, row)| row).collect(), starts })
+        // Those of a block are brought together before they are sorted: that takes half as long.
+        let mut placed = vec![(0, 0); positions.len()];
+        let mut ends = starts.clone();
+        for (row, (block, offset)) in (0..).zip(positions) {
+            placed[ends[block] as usize] = (offset, row);
+            ends[block] += 1;
+        }
+        for block in 0..blocks {
+            placed[starts[block] as usize..starts[block + 1] as usize].sort_unstable();
+        }
+        Ok(BlockRows { rows: placed.into_iter().map(|(_, row)| row).collect(), starts })
     }
 
     /// Gives the rows of a block, in the order of its objects.
