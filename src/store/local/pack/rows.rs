@@ -28,7 +28,7 @@ impl BlockRows {
         for block in 0..blocks {
             starts[block + 1] += starts[block];
         }
-        // Those of a block are brought together before they are sorted: that takes half as long.
+        // Those of a block are brought together before they are sorted: that is less work.
         let mut placed = vec![(0, 0); positions.len()];
         let mut ends = starts.clone();
         for (row, (block, offset)) in (0..).zip(positions) {
