@@ -161,9 +161,10 @@ impl Window {
 mod tests {
     use super::*;
     use crate::disk::OsDisk;
+    use crate::id::Id;
     use crate::object::NewObject;
     use crate::store::local::group::NewGroup;
-    use crate::store::local::segment::Zeros;
+    use crate::store::local::segment::{Location, Zeros};
 
     #[test]
     fn a_segment_is_shown_in_order_and_takes_little_memory() {
@@ -181,7 +182,11 @@ mod tests {
             segment.append(&group, 0).unwrap();
         }
         let mut shown = Vec::new();
-        segment.for_each(&mut |_, _, content| Ok(shown.push(content.to_vec()))).unwrap();
+        let mut show = |_: &Id, _: &Location, content: &[u8]| {
+            shown.push(content.to_vec());
+            Ok(())
+        };
+        segment.for_each(&mut show).unwrap();
         assert!(shown.iter().eq(objects.iter().map(|object| &*object.content)));
         // Those in between are skipped.
         let mut window = Window::wide();
