@@ -9,6 +9,11 @@ use crate::Result;
 /// What takes less than this is too short to count its time on the processor.
 const CPU_MEASURABLE: Duration = Duration::from_millis(20);
 
+/// Whose first round takes so long, and so many times what the first contestant took, is out of the
+/// question, and is not measured again: the others get the time.
+const ROUND_LONG: Duration = Duration::from_millis(250);
+const OUT_OF_QUESTION: f64 = 10.0;
+
 /// How often a program is looked at while it runs, and run to be looked at.
 const LOOK_PAUSE: Duration = Duration::from_micros(200);
 const LOOKS_MAX: usize = 5;
@@ -132,17 +137,26 @@ impl Section {
         self.rows.push(Row::new(name, true));
     }
 
-    /// Runs every contestant in every round, each round beginning with another one.
+    /// Runs every contestant in every round, each round beginning with another one. Who is out of
+    /// the question after the first round runs in that one only.
     pub fn interleave(
         &mut self,
         rounds: usize,
         run: &mut dyn FnMut(usize, usize) -> Result<Round>,
     ) -> Result<()> {
+        let mut is_out = vec![false; self.rows.len()];
         for round in 0..rounds {
             for turn in 0..self.rows.len() {
                 let contestant = (turn + round) % self.rows.len();
-                let found = run(contestant, round)?;
+                if is_out[contestant] {
+                    continue;
+                }
+                let (elapsed, found) = timed(|| run(contestant, round))?;
                 self.rows[contestant].rounds.push(found);
+                is_out[contestant] = self.is_contest
+                    && round == 0
+                    && elapsed >= ROUND_LONG
+                    && self.ratios(contestant, 0).first() > Some(&OUT_OF_QUESTION);
             }
         }
         Ok(())
@@ -384,6 +398,22 @@ mod tests {
         section.rows[2].is_beside = true;
         section.demand_median_peer();
         assert_eq!(section.bars[1].found, 0.5);
+    }
+
+    #[test]
+    fn who_is_out_of_the_question_runs_once() {
+        let mut section = Section::new("t", Unit::Time("item"), &["a", "slow", "long", "short"]);
+        section.is_contest = true;
+        section
+            .interleave(3, &mut |contestant, _| {
+                let (pause, times) = [(0, 1.0), (300, 11.0), (300, 9.0), (0, 99.0)][contestant];
+                std::thread::sleep(Duration::from_millis(pause));
+                Ok(Round::value(times))
+            })
+            .unwrap();
+        let rounds: Vec<usize> = section.rows.iter().map(|row| row.rounds.len()).collect();
+        assert_eq!(rounds, [3, 1, 3, 3]);
+        assert_eq!(section.ratio(1, 0), 11.0);
     }
 
     #[test]

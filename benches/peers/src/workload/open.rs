@@ -101,7 +101,7 @@ fn finding(options: &Options) -> Result<Section> {
     section.about =
         format!("The id for its first {PREFIX_DIGITS} digits, where messages have ids of hashes.");
     let count = PREFIXES.to_string();
-    section.interleave(options.short_rounds(), &mut |contestant, _| {
+    section.interleave(options.rounds, &mut |contestant, _| {
         let dir = world(options, kinds[contestant], size)?;
         employ("open", kinds[contestant], Mode::Relaxed, &dir, &["find", &count])
     })?;
