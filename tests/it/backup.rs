@@ -101,6 +101,8 @@ fn damage_is_told_and_does_not_take_the_place_of_what_was_whole() {
     let large: Vec<u8> =
         (0..100_000u32).flat_map(|number| number.wrapping_mul(number).to_le_bytes()).collect();
     store.put_blob(&mut &large[..], large.len() as u64).unwrap();
+    say(&store, "a secret");
+    crate::redact::redact_literal(&store, "a secret").unwrap();
     store.repack().unwrap();
     store.pack_refs().unwrap();
     say(&store, "the last word");
@@ -111,33 +113,44 @@ fn damage_is_told_and_does_not_take_the_place_of_what_was_whole() {
     for (number, file) in files(&home).difference(&files(&dir)).enumerate() {
         let path = home.join(file);
         let whole = std::fs::read(&path).unwrap();
-        let place = match file.to_str().unwrap() {
+        let (kind, place) = match file.to_str().unwrap() {
             "objects/journal/synced" => continue,
             name if name.starts_with("objects/journal/") => {
-                whole.windows(8).position(|found| found == b"the last").unwrap()
+                ("journal", whole.windows(8).position(|found| found == b"the last").unwrap())
             }
-            name if ["objects/", "logs/", "refs/packed-"].iter().any(|of| name.starts_with(of)) => {
-                whole.len() / 2
+            name => {
+                let kinds = [".pack", ".idx", ".graph", "refs/packed-", "logs/", "refused-"];
+                let kind = kinds.into_iter().find(|kind| name.contains(kind));
+                let is_loose = name.starts_with("objects/") && name.len() == "objects/".len() + 65;
+                match kind.or(is_loose.then_some("loose")) {
+                    Some(kind) => (kind, whole.len() / 3),
+                    // Mirrors and locks are no part of a backup.
+                    None => continue,
+                }
             }
-            // Mirrors and locks are no part of a backup.
-            _ => continue,
         };
-        kinds.insert(path.extension().map(|end| end.to_owned()));
+        kinds.insert(kind);
         let mut damaged = whole.clone();
         damaged[place] ^= 1;
         std::fs::write(&path, damaged).unwrap();
         let first = folder.path().join(format!("first-{number}"));
         let told = open().and_then(|store| back_up(&store, &first));
-        assert!(matches!(told, Err(Error::Corrupt { .. })), "{}: {told:?}", file.display());
-        assert!(!first.join("current").exists(), "{}", file.display());
-        if path.extension().is_some_and(|end| end == "pack") {
+        if kind == ".graph" {
+            // It can be made again.
+            assert!(told.is_ok() && !first.join(file).exists(), "{told:?}");
+            assert_eq!(transcript(&first), transcript(&home));
+        } else {
+            assert!(matches!(told, Err(Error::Corrupt { .. })), "{}: {told:?}", file.display());
+            assert!(!first.join("current").exists(), "{}", file.display());
+        }
+        if kind == ".pack" {
             assert!(back_up(&open().unwrap(), &dir).is_err());
             check(Arc::new(OsDisk), &dir);
             assert_eq!(transcript(&dir).len(), 1, "it is as it was");
         }
         std::fs::write(&path, whole).unwrap();
     }
-    assert_eq!(kinds.len(), 4, "a pack, its index and its graph, and others: {kinds:?}");
+    assert_eq!(kinds.len(), 8, "{kinds:?}");
     back_up(&open().unwrap(), &dir).unwrap();
     check(Arc::new(OsDisk), &dir);
     assert_eq!(transcript(&dir), transcript(&home));

@@ -15,6 +15,7 @@
 //!
 //! Not here: mirror files. Nobody reads them for truth; a restored store gets them again.
 
+mod check;
 mod copy;
 
 use std::io;
@@ -71,7 +72,7 @@ impl LocalStore {
         let inner = &self.inner;
         let to = Layout::new(dir);
         refuse_strangers(&*inner.disk, &to, of, force)?;
-        let mut copy = Copy::new(&*inner.disk, &inner.layout, &to, tell);
+        let mut copy = Copy::new(&*inner.disk, &inner.layout, &to, true, tell);
         let info = info(of);
         if copy.disk.len(&to.current()).is_err() {
             // First of all: what is cut off from here on is taken up, not taken for a stranger's.
@@ -195,7 +196,8 @@ fn copy_checked(
     disk::create_dir_durably(&**disk, to).map_err(Error::io("create", to))?;
     let lock = LockFile::open(&**disk, layout.maintenance_lock())?;
     let held = lock.acquire(Duration::ZERO)?;
-    let mut copy = Copy::new(&**disk, &source.inner.layout, &layout, tell);
+    // What is restored is checked as a whole.
+    let mut copy = Copy::new(&**disk, &source.inner.layout, &layout, false, tell);
     if !copy.once(&source.inner)? {
         return Err(Error::Refused {
             why: "the backup changed while it was read".to_owned(),

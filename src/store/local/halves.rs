@@ -20,9 +20,13 @@ pub(crate) fn map<T: Sync, R: Send>(
     let every_other =
         |first: usize| -> Vec<R> { items.iter().skip(first).step_by(2).map(&work).collect() };
     let (even, odd) = thread::scope(|scope| {
-        let beside = scope.spawn(|| every_other(1));
+        let beside = thread::Builder::new().spawn_scoped(scope, || every_other(1));
         let here = every_other(0);
-        (here, beside.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        // Where no thread can be had, this one does it all.
+        let join = |it: thread::ScopedJoinHandle<'_, Vec<R>>| {
+            it.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        (here, beside.map_or_else(|_| every_other(1), join))
     });
     let mut odd = odd.into_iter();
     even.into_iter().flat_map(|one| [Some(one), odd.next()]).flatten().collect()

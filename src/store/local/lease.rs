@@ -133,7 +133,7 @@ impl Pace {
     /// kept it for a short time, and then had nothing to commit, may keep it again at once.
     fn rest(&mut self, lease: &Lease, is_awaited: bool) {
         let now = Instant::now();
-        let pause = match now - lease.begun >= KEPT_MAX {
+        let pause = match now - lease.begun >= KEPT_MAX || lease.owed.len() >= OWED_MAX {
             _ if is_awaited => CROWD_PAUSE,
             true => PAUSE,
             false => return,
@@ -256,11 +256,13 @@ impl Inner {
         }
     }
 
-    /// Gives the lock back if it is kept, before the handle goes.
+    /// Gives the lock back if it is kept, and does not keep it for a while: nobody looks after it,
+    /// or the handle goes.
     pub(crate) fn stop_keeping(&self) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = &mut *writer {
             self.end_lease(writer);
+            writer.pace.rests_until = Some(Instant::now() + CROWD_PAUSE);
         }
     }
 

@@ -4,6 +4,8 @@
 //! time does it, under a lock of its own; writers wait only while the manifest is swapped. A crash
 //! leaves files that no manifest names, which the next maintenance removes.
 
+mod merge;
+
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
@@ -12,13 +14,13 @@ use std::sync::atomic::Ordering;
 
 use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
-use crate::id::{Id, Kind};
+use crate::id::Kind;
 use crate::store::local::Inner;
 use crate::store::local::layout::{Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
-use crate::store::local::pack::{Pack, PackFile, PackInfo, PackOptions, PackWriter, held_by_any};
+use crate::store::local::pack::{PackFile, PackInfo, PackOptions, PackWriter, held_by_any};
 use crate::store::local::packed_refs::PackedRefs;
 use crate::store::local::paged::{Named, Ready};
 use crate::store::local::segment::Segment;
@@ -26,10 +28,6 @@ use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{Operation, RefMove};
 
-/// That many packs of about one size become one of the next.
-const MERGE_PACKS: usize = 8;
-/// Packs up to this length are of the smallest size.
-const SMALL_PACK_BYTES: u64 = 512 << 10;
 /// That many files of operations become one.
 const MERGE_LOGS: usize = 16;
 
@@ -244,48 +242,6 @@ impl Inner {
         Ok(Some((LogRecord { file, operations: operations.len() as u64 }, merge)))
     }
 
-    /// Merges packs of about one size when there are many of them, block by block.
-    fn merge_packs(self: &Arc<Inner>) -> Result<()> {
-        let state = self.refresh()?;
-        for size in 0..64 {
-            let same: Vec<&Arc<Pack>> =
-                state.packs.iter().filter(|pack| size_class(pack.info()) == size).collect();
-            if same.len() < MERGE_PACKS {
-                continue;
-            }
-            let (mut fold, mut dictionaries) = (false, false);
-            for pack in &same {
-                fold |= pack.may_be_folded()?;
-                dictionaries |= pack.may_have_dictionaries()?;
-            }
-            let mut writer = self.pack_writer(fold, dictionaries)?;
-            writer.reserve(same.iter().map(|pack| pack.len() as usize).sum());
-            for about in [true, false] {
-                for pack in &same {
-                    for block in 0..pack.blocks() {
-                        let first = pack.block_rows(block)?.first();
-                        let kind = first.map(|row| pack.kind(*row)).transpose()?;
-                        if kind.is_some_and(is_about) == about {
-                            writer.add_block(pack, block, &mut |_| true)?;
-                        }
-                    }
-                }
-                if about {
-                    writer.end_part()?;
-                }
-            }
-            same.iter().for_each(|pack| pack.release());
-            let merged = self.finish_pack(writer, &state)?;
-            let dropped: HashSet<Id> = same.iter().map(|pack| pack.info().id).collect();
-            self.edit_manifest(|manifest| {
-                manifest.packs.retain(|info| !dropped.contains(&info.id));
-                manifest.packs.insert(0, merged);
-            })?;
-            return self.merge_packs();
-        }
-        Ok(())
-    }
-
     /// Writes the graph files again that are missing, or were found damaged.
     pub(crate) fn heal_graphs(self: &Arc<Inner>) -> Result<()> {
         let state = self.state();
@@ -435,10 +391,6 @@ pub(crate) fn named_files(layout: &Layout, manifest: &Manifest) -> HashSet<PathB
         named.extend(PackFile::ALL.map(|file| file.path(&layout.pack_dir(), &info.id)));
     }
     named
-}
-
-fn size_class(info: &PackInfo) -> u32 {
-    (info.pack_bytes / SMALL_PACK_BYTES).checked_ilog(MERGE_PACKS as u64).map_or(0, |size| size + 1)
 }
 
 #[cfg(test)]

@@ -87,11 +87,14 @@ impl Window {
             None => likeness::sample(content),
         });
         let sample = |((id, _), found): (&(Id, Content), likeness::Sample)| {
-            self.known.remove(id).unwrap_or(found)
+            self.known.get(id).cloned().unwrap_or(found)
         };
         for place in likeness::order(blobs.iter().zip(samples).map(sample)) {
             let (id, content) = &blobs[place];
             sink.add(id, Kind::Blob, content)?;
+        }
+        for (id, _) in &blobs {
+            self.known.remove(id);
         }
         Ok(())
     }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use super::{CopyProgress, CopyReport, info_path, replace};
 use crate::disk::{self, Disk, OpenMode};
 use crate::error::{Error, Result};
+use crate::id::Id;
 use crate::store::local::durable::DurableMark;
 use crate::store::local::layout::{Layout, is_aside};
 use crate::store::local::manifest::Manifest;
-use crate::store::local::pack::{Pack, PackFile};
+use crate::store::local::pack::PackFile;
 use crate::store::local::seal::named_files;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, init};
@@ -22,8 +23,12 @@ const COPY_BYTES: usize = 1 << 20;
 /// One copy of a store, while it is made.
 pub(super) struct Copy<'a> {
     pub(super) disk: &'a dyn Disk,
-    from: &'a Layout,
-    to: &'a Layout,
+    pub(super) from: &'a Layout,
+    pub(super) to: &'a Layout,
+    /// Whether what is copied is checked before.
+    checks: bool,
+    /// The packs whose graph is not copied.
+    pub(super) damaged_graphs: HashSet<Id>,
     pub(super) report: CopyReport,
     tell: CopyProgress<'a>,
     /// Directories with a file of the copy that were not synced since. A file that was there
@@ -39,12 +44,15 @@ impl<'a> Copy<'a> {
         disk: &'a dyn Disk,
         from: &'a Layout,
         to: &'a Layout,
+        checks: bool,
         tell: CopyProgress<'a>,
     ) -> Copy<'a> {
         Copy {
             disk,
             from,
             to,
+            checks,
+            damaged_graphs: HashSet::new(),
             report: CopyReport::default(),
             tell,
             unsynced: HashSet::new(),
@@ -71,7 +79,8 @@ impl<'a> Copy<'a> {
         (self.report.files, self.report.bytes) = (0, 0);
         inner.reload()?;
         let snapshot = inner.snapshot()?;
-        match self.files(inner, &snapshot) {
+        let checked = if self.checks { self.check(inner, &snapshot) } else { Ok(()) };
+        match checked.and_then(|()| self.files(inner, &snapshot)) {
             // What vanished is in a file that only a newer manifest names.
             Err(error) if error.is_not_found() => return Ok(false),
             copied => copied?,
@@ -96,9 +105,6 @@ impl<'a> Copy<'a> {
         self.loose.clear();
         for (id, bytes) in inner.loose.list()? {
             let (from, to) = (self.from.loose(&id), self.to.loose(&id));
-            if !self.has(&to, bytes) {
-                inner.loose.verify(&id)?;
-            }
             self.immutable(&from, &to, bytes)?;
             self.loose.insert(to);
         }
@@ -109,11 +115,11 @@ impl<'a> Copy<'a> {
             self.loose.insert(to);
         }
         let manifest = &snapshot.state.manifest;
-        for pack in snapshot.state.all_packs() {
-            self.pack(pack)?;
+        let packs = manifest.packs.iter().chain(manifest.cruft.iter().map(|record| &record.pack));
+        for info in packs {
+            self.pack(&info.id)?;
         }
         for segment in &snapshot.state.segments {
-            segment.check_contents()?;
             let is_open = segment.sequence == snapshot.state.open_segment().sequence;
             let end = if is_open { snapshot.end } else { segment.end().offset };
             let (from, to) =
@@ -137,28 +143,19 @@ impl<'a> Copy<'a> {
             let number = purge.number;
             numbered.push((self.from.purge(number), self.to.purge(number), purge.bytes));
         }
-        snapshot.state.refs.iter().try_for_each(|refs| refs.check())?;
-        snapshot.state.logs.iter().try_for_each(|log| log.check())?;
         for (from, to, bytes) in numbered {
             self.mutable(&from, &to, bytes, bytes)?;
         }
         Ok(())
     }
 
-    fn pack(&mut self, pack: &Pack) -> Result<()> {
-        let id = &pack.info().id;
-        let mut is_checked = false;
+    fn pack(&mut self, id: &Id) -> Result<()> {
         for file in PackFile::ALL {
             let from = file.path(&self.from.pack_dir(), id);
             let to = file.path(&self.to.pack_dir(), id);
             match self.disk.len(&from) {
-                Ok(bytes) => {
-                    if !is_checked && !self.has(&to, bytes) {
-                        pack.check_bytes()?;
-                        is_checked = true;
-                    }
-                    self.immutable(&from, &to, bytes)?;
-                }
+                Ok(_) if file == PackFile::Graph && self.damaged_graphs.contains(id) => {}
+                Ok(bytes) => self.immutable(&from, &to, bytes)?,
                 // A graph can be made again, and may be missing.
                 Err(error)
                     if file == PackFile::Graph && error.kind() == io::ErrorKind::NotFound => {}
@@ -178,7 +175,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Says whether the copy has a file of this length.
-    fn has(&self, to: &Path, bytes: u64) -> bool {
+    pub(super) fn has(&self, to: &Path, bytes: u64) -> bool {
         self.disk.len(to).is_ok_and(|found| found == bytes)
     }
 

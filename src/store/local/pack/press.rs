@@ -166,9 +166,10 @@ impl Threads {
         let waiting = Arc::new(Mutex::new(waiting));
         let begin = |_| {
             let (how, waiting, results) = (how.clone(), Arc::clone(&waiting), results.clone());
-            thread::spawn(move || work(&how, &waiting, &results))
+            // Where no thread can be had, whoever takes blocks compresses them.
+            thread::Builder::new().spawn(move || work(&how, &waiting, &results)).ok()
         };
-        let handles = (0..how.threads).map(begin).collect();
+        let handles = (0..how.threads).filter_map(begin).collect();
         Threads { jobs: Some(jobs), waiting, done, handles }
     }
 

@@ -32,20 +32,22 @@ impl Pack {
         whole
     }
 
-    /// Checks every byte of the three files against checksums, and gives the first fault. Nothing
-    /// is unpacked: what a disk has damaged is found, what a writer did wrong is not. A graph may
-    /// be missing.
+    /// Checks every byte of pack and index against checksums, and gives the first fault. Nothing is
+    /// unpacked: what a disk has damaged is found, what a writer did wrong is not.
     pub(crate) fn check_bytes(&self) -> Result<()> {
         self.index.check()?;
         let mut fault = None;
         self.verify_blocks(&|_, _, _| Ok(0), &mut |error| fault = fault.take().or(Some(error)))?;
-        if let Some(error) = fault {
-            return Err(error);
-        }
-        match Graph::open(self.disk.as_ref(), &self.graph_path(), &self.info.id, self.len()) {
-            Err(error) if error.is_not_found() => Ok(()),
-            opened => opened?.check(),
-        }
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Checks every byte of the graph against checksums.
+    pub(crate) fn check_graph(&self) -> Result<()> {
+        self.open_graph()?.check()
+    }
+
+    fn open_graph(&self) -> Result<Graph> {
+        Graph::open(self.disk.as_ref(), &self.graph_path(), &self.info.id, self.len())
     }
 
     /// Checks all blocks, the trailer and the pack's id, and gives the sum of what is found in the
@@ -129,8 +131,7 @@ impl Pack {
 
     /// Compares the stored graph with one made from the objects.
     fn verify_graph(&self, found: &mut dyn FnMut(Error)) -> Result<()> {
-        let path = self.graph_path();
-        let stored = Graph::open(self.disk.as_ref(), &path, &self.info.id, self.len())?;
+        let stored = self.open_graph()?;
         stored.check()?;
         let made = self.rebuild_graph()?;
         for row in 0..self.len() {

@@ -1,5 +1,6 @@
 //! Where objects lie once they are sealed and merged.
 
+use super::merge::MERGE_PACKS;
 use super::*;
 use crate::codec::Value;
 use crate::disk::OsDisk;

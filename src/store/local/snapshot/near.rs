@@ -106,8 +106,8 @@ impl LocalSnapshot {
 fn steps_max(pack: &Pack, taken: usize) -> usize {
     let objects = pack.len() as usize;
     match pack.is_short() {
-        // All of it; if that is not the end, it is a circle, which rows make out.
-        true => taken + objects,
+        // All of it; more would be a circle, which rows make out.
+        true => taken + objects + 1,
         false => (STEPS_MIN + objects / STEP_OBJECTS).min(STEPS_MAX),
     }
 }

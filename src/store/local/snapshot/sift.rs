@@ -201,6 +201,7 @@ impl<'s, 'f> Sifting<'s, 'f> {
     ) -> Result<bool> {
         let is_telling = (self.finds)(content);
         let mut has_blobs = false;
+        let mut read = None;
         let mut found = if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT };
         for link in links_at(self.link_mark.find_iter(content), content) {
             if before == Some(&link) {
@@ -219,9 +220,15 @@ impl<'s, 'f> Sifting<'s, 'f> {
                     }
                 },
                 Some(_) => {}
-                // Two bytes of a text or of an id may look as if a link began there.
-                None if !has_link(content, &link) => {}
-                None => found &= !LOOKED_AT,
+                // Two bytes of a text or of an id may look as if a link began there. An entry that
+                // can't be read may have any.
+                None => {
+                    let read =
+                        read.get_or_insert_with(|| NewObject::parse(Kind::Entry, content.to_vec()));
+                    if read.as_ref().map_or(true, |entry| entry.links().contains(&link)) {
+                        found &= !LOOKED_AT;
+                    }
+                }
             }
         }
         self.note(place, found);
@@ -242,12 +249,6 @@ impl<'s, 'f> Sifting<'s, 'f> {
     fn note(&self, place: u32, found: u8) -> u8 {
         self.verdicts[place as usize].fetch_or(found, Ordering::Relaxed)
     }
-}
-
-/// Says whether an entry links an object; one that can't be read may.
-fn has_link(entry: &[u8], id: &Id) -> bool {
-    let entry = NewObject::parse(Kind::Entry, entry.to_vec());
-    entry.map_or(true, |entry| entry.links().contains(id))
 }
 
 /// Says whether something was found; `None` if not all was looked at that may tell.

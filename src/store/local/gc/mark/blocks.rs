@@ -73,7 +73,8 @@ impl Ahead {
                 }
             }
         };
-        let (thread, soon) = (Some(thread::spawn(work)), HashMap::new());
+        // Where no thread can be had, nobody takes a job, and all is left to whoever marks.
+        let (thread, soon) = (thread::Builder::new().spawn(work).ok(), HashMap::new());
         Ahead { jobs: Some(jobs), done, thread, soon, under_way: 0, next: (0, 0), taken: 0 }
     }
 
