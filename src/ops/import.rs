@@ -216,10 +216,10 @@ impl Importer<'_> {
                 feed::feed(orders, scrubber, &sink, &given_back, ahead);
             };
             let write = move || large.write(repo, &handed_on);
-            // Where no thread can be had, large objects are written with the others.
-            let _ = thread::Builder::new().spawn_scoped(scope, write);
             let begun = thread::Builder::new().spawn_scoped(scope, feed);
             begun.map_err(Error::io("begin a thread to read", first))?;
+            // Where no second one can be had, large objects are written with the others.
+            let _ = thread::Builder::new().spawn_scoped(scope, write);
             let fed = Feed { source, spent };
             files.iter().try_for_each(|file| self.file(file, &fed, large))
         })
