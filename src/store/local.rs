@@ -43,7 +43,6 @@ mod lock;
 mod loose;
 mod manifest;
 mod mirror;
-mod narrow;
 mod oplog;
 mod pack;
 mod packed_refs;

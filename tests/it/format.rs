@@ -107,7 +107,7 @@ fn a_reader_that_knows_only_the_page_reads_packs_with_dictionaries() {
     check(&root);
     let packs = fs::read_dir(root.join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
     let mut packs = packs.filter(|path| path.extension().is_some_and(|ending| ending == "pack"));
-    assert_eq!(fs::read(packs.next().unwrap()).unwrap()[12], 3, "it has a dictionary");
+    assert_eq!(fs::read(packs.next().unwrap()).unwrap()[12], 7, "it has a dictionary");
 }
 
 /// `format`, `synced`, `lock`: the files without which a store is whole, and the one that names it.

@@ -1,10 +1,11 @@
 //! Stores of every format version that there ever was, frozen under `fixtures/stores/`, and read
 //! forever.
 //!
-//! `v1/store` is a good store. `v1/contents.txt` says what is in it. `v1/corrupt.txt` lists
-//! damages, each to a copy of it, with the error that reading everything must end with.
-//! `SAPWOOD_BLESS=1` writes store and contents again; that is for a new format version only. Where
-//! the offsets of a damage are then others, `corrupt.txt` is edited by hand.
+//! `v1/store` is a good store, with the checksums of the first days; `v1/store-xxh3` is the same with
+//! those that came then. `v1/contents.txt` says what is in them. `v1/corrupt.txt` lists damages, each
+//! to a copy of them, with the error that reading everything must end with. `SAPWOOD_BLESS=1` writes
+//! the second store again; that is for a new format only. Where the offsets of a damage are then
+//! others, `corrupt.txt` is edited by hand.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -40,10 +41,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn thawed() -> (tempfile::TempDir, PathBuf) {
+/// What the stores are called, the oldest first.
+const STORES: [&str; 2] = ["store", "store-xxh3"];
+
+fn thawed(store: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("store");
-    copy(&folder().join("store"), &root);
+    copy(&folder().join(store), &root);
     (dir, root)
 }
 
@@ -103,28 +107,30 @@ fn expected() -> String {
 #[test]
 fn the_frozen_store_reads_as_ever() {
     if blessing() {
-        let root = folder().join("store");
+        let root = folder().join(STORES[STORES.len() - 1]);
         let _ = fs::remove_dir_all(&root);
         sample::write(&root).unwrap();
-        let contents = read_all(&root, &all_ids(&root)).unwrap();
-        fs::write(folder().join("contents.txt"), contents).unwrap();
     }
-    let (_dir, root) = thawed();
     let expected = expected();
     let ids = ids_of(&expected);
-    assert_eq!(read_all(&root, &ids).unwrap(), expected);
-    assert_eq!(all_ids(&root), ids);
+    for store in STORES {
+        let (_dir, root) = thawed(store);
+        assert_eq!(read_all(&root, &ids).unwrap(), expected, "{store}");
+        assert_eq!(all_ids(&root), ids, "{store}");
+    }
 }
 
 #[test]
 fn the_frozen_store_takes_the_next_transactions() {
-    let (_dir, root) = thawed();
-    sample::grow(&root).unwrap();
-    let store = LocalStore::open(Arc::new(OsDisk), &root, options(false)).unwrap();
-    store.repack().unwrap();
-    let snapshot = store.snapshot().unwrap();
-    for id in ids_of(&expected()) {
-        assert!(snapshot.get(&id).unwrap().is_some(), "{id}");
+    for store in STORES {
+        let (_dir, root) = thawed(store);
+        sample::grow(&root).unwrap();
+        let store = LocalStore::open(Arc::new(OsDisk), &root, options(false)).unwrap();
+        store.repack().unwrap();
+        let snapshot = store.snapshot().unwrap();
+        for id in ids_of(&expected()) {
+            assert!(snapshot.get(&id).unwrap().is_some(), "{id}");
+        }
     }
 }
 
@@ -149,14 +155,17 @@ fn every_listed_damage_gives_its_error() {
         let [name, file, change, error] = fields[..] else {
             panic!("not a damage: {case}");
         };
-        let (_dir, root) = thawed();
-        damage(&find(&root, file), change);
-        match (read_all(&root, &ids), error) {
-            (Ok(found), "none") => assert_eq!(found, expected, "{name}"),
-            (Ok(_), _) => panic!("{name}: the damage went unnoticed"),
-            (Err(found), _) => {
-                let found = found.to_string();
-                assert!(found.contains(error), "{name}: expected '{error}', found '{found}'");
+        for store in STORES {
+            let (_dir, root) = thawed(store);
+            damage(&find(&root, file), change);
+            match (read_all(&root, &ids), error) {
+                (Ok(found), "none") => assert_eq!(found, expected, "{store}, {name}"),
+                (Ok(_), _) => panic!("{store}, {name}: the damage went unnoticed"),
+                (Err(found), _) => {
+                    let found = found.to_string();
+                    let wrong = format!("{store}, {name}: expected '{error}', found '{found}'");
+                    assert!(found.contains(error), "{wrong}");
+                }
             }
         }
         count += 1;

@@ -65,8 +65,12 @@ const TRAILER_MAGIC: &Magic = b"SAPWPEND";
 const PACK_VERSION: u32 = 1;
 /// The flag of a pack whose blocks may be folded.
 const FLAG_FOLDED: u32 = 1;
-/// The flag of a pack that may have dictionaries; there are no others.
+/// The flag of a pack that may have dictionaries.
 const FLAG_DICTIONARIES: u32 = 2;
+/// The flag of a pack whose blocks may go into their checksums by their XXH3.
+const FLAG_SUMMED: u32 = 4;
+/// What is known of packs.
+const FLAGS_KNOWN: u32 = FLAG_FOLDED | FLAG_DICTIONARIES | FLAG_SUMMED;
 /// Magic, version, flags.
 const PACK_HEADER_BYTES: usize = 8 + 4 + 4;
 /// Magic, block count, object count.
@@ -354,7 +358,7 @@ fn check_header(pack: &[u8], path: &Path) -> Result<()> {
         return Err(Error::corrupt(path, 0, "it does not begin as a pack does"));
     }
     let (version, flags) = (u32_at(pack, 8), u32_at(pack, 12));
-    if version != PACK_VERSION || flags & !(FLAG_FOLDED | FLAG_DICTIONARIES) != 0 {
+    if version != PACK_VERSION || flags & !FLAGS_KNOWN != 0 {
         return Err(unsupported(path, version, flags));
     }
     Ok(())

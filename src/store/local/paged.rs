@@ -14,23 +14,25 @@ mod remains;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
-use crate::store::local::narrow;
 
 pub(crate) use remains::Remains;
 pub(crate) use writer::{AsideFile, Named, PagedWriter, Ready};
 
 /// How many bytes of the payload one checksum covers.
 pub(crate) const PAGE_BYTES: usize = 4096;
-/// How many bytes of a page's BLAKE3 the table keeps.
+/// How many bytes the table keeps of each page's checksum.
 const PAGE_CHECKSUM_BYTES: usize = 8;
 
-/// Of a short file all pages are hashed as by who reads a little, of a longer one the first few.
-const SHORT_BYTES: usize = 256 << 10;
-const FEW_PAGES: u64 = 8;
+/// The flag of a file whose pages are summed with XXH3. Those without it are of before, and were
+/// hashed with BLAKE3, which takes four times as long and says no more of damage.
+const FLAG_XXH3: u32 = 1;
 
 /// The footer's fields: magic, version, flags, payload length.
 const FOOTER_FIELDS_BYTES: usize = 8 + 4 + 4 + 8;
@@ -40,6 +42,9 @@ const FOOTER_BYTES: usize = FOOTER_FIELDS_BYTES + blake3::OUT_LEN;
 /// What kind of file it is: the first eight bytes of the footer.
 pub(crate) type Magic = [u8; 8];
 
+/// How the pages of a file are summed.
+type PageSum = fn(&[u8]) -> [u8; PAGE_CHECKSUM_BYTES];
+
 /// An open paged file.
 #[derive(Debug)]
 pub(crate) struct Paged {
@@ -48,11 +53,9 @@ pub(crate) struct Paged {
     payload_bytes: u64,
     magic: Magic,
     version: u32,
-    /// Whether footer and table were found as they were written.
-    is_table_checked: AtomicBool,
+    /// How pages are summed, once footer and table were found as they were written.
+    page_sum: OnceLock<PageSum>,
     checked: Vec<AtomicU64>,
-    /// How many pages are still hashed as by who reads a little.
-    narrow_pages: AtomicU64,
 }
 
 impl Paged {
@@ -75,12 +78,8 @@ impl Paged {
             mapping,
             magic: *magic,
             version,
-            is_table_checked: AtomicBool::new(false),
+            page_sum: OnceLock::new(),
             checked: words_of(payload_bytes, 0),
-            narrow_pages: AtomicU64::new(match payload_bytes <= SHORT_BYTES {
-                true => payload_bytes.div_ceil(PAGE_BYTES) as u64,
-                false => FEW_PAGES,
-            }),
         };
         if payload_bytes == 0 {
             // No page will ever be touched.
@@ -98,8 +97,7 @@ impl Paged {
             mapping: Mapping::new(payload),
             magic: Magic::default(),
             version: 0,
-            is_table_checked: AtomicBool::new(true),
-            narrow_pages: AtomicU64::new(0),
+            page_sum: OnceLock::from(xxh3_sum as PageSum),
         }
     }
 
@@ -159,7 +157,7 @@ impl Paged {
 
     #[cold]
     fn check_page(&self, payload: &[u8], page: usize) -> Result<()> {
-        self.check_table()?;
+        let page_sum = self.check_table()?;
         let start = page * PAGE_BYTES;
         let payload_bytes = self.payload_bytes as usize;
         if page == 0 || !self.is_checked(page - 1) {
@@ -168,27 +166,17 @@ impl Paged {
         }
         let content = &payload[start..payload_bytes.min(start + PAGE_BYTES)];
         let sum_at = payload_bytes + page * PAGE_CHECKSUM_BYTES;
-        let sum = match self.is_one_of_few() {
-            true => narrow_checksum(content),
-            false => page_checksum(content),
-        };
-        if sum != payload[sum_at..sum_at + PAGE_CHECKSUM_BYTES] {
+        if page_sum(content) != payload[sum_at..sum_at + PAGE_CHECKSUM_BYTES] {
             return Err(self.corrupt(start as u64, "the checksum of this page does not match"));
         }
         self.checked[page / 64].fetch_or(1 << (page % 64), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Says whether few pages were checked before this one.
-    fn is_one_of_few(&self) -> bool {
-        let one_less = |left: u64| left.checked_sub(1);
-        self.narrow_pages.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
-    }
-
-    /// Checks the footer and the table, unless that was done.
-    fn check_table(&self) -> Result<()> {
-        if self.is_table_checked.load(Ordering::Relaxed) {
-            return Ok(());
+    /// Checks the footer and the table, unless that was done, and says how pages are summed.
+    fn check_table(&self) -> Result<PageSum> {
+        if let Some(page_sum) = self.page_sum.get() {
+            return Ok(*page_sum);
         }
         self.mapping
             .will_need(self.payload_bytes, self.mapping.len() - self.payload_bytes as usize);
@@ -200,17 +188,15 @@ impl Paged {
             return Err(self.corrupt(at, "its footer does not begin as it should"));
         }
         let (found, flags) = (u32_at(fields, 8), u32_at(fields, 12));
-        if (found, flags) != (self.version, 0) {
-            return Err(unsupported(&self.path, found, flags));
-        }
+        let page_sum = page_sum_of(flags).filter(|_| found == self.version);
+        let page_sum = page_sum.ok_or_else(|| unsupported(&self.path, found, flags))?;
         if u64_at(fields, 16) != self.payload_bytes {
             return Err(self.corrupt(at, "its payload is not as long as its footer says"));
         }
         if footer_checksum(fields, table)[..] != *sum {
             return Err(self.corrupt(at, "the checksum of its footer does not match"));
         }
-        self.is_table_checked.store(true, Ordering::Relaxed);
-        Ok(())
+        Ok(*self.page_sum.get_or_init(|| page_sum))
     }
 }
 
@@ -250,7 +236,7 @@ pub(crate) fn unsupported(path: &Path, version: u32, flags: u32) -> Error {
     Error::UnsupportedFormat {
         path: path.to_owned(),
         found: format!("format version {version} with flags {flags:#x}"),
-        supported: "version 1 without flags",
+        supported: "version 1, with the flags of this program's FORMAT.md",
     }
 }
 
@@ -264,19 +250,21 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-fn page_checksum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
-    begin_of(&blake3::hash(page))
+/// Gives how a file with these flags sums its pages; `None` where they are not known.
+fn page_sum_of(flags: u32) -> Option<PageSum> {
+    match flags {
+        0 => Some(blake3_sum),
+        FLAG_XXH3 => Some(xxh3_sum),
+        _ => None,
+    }
 }
 
-/// Gives the same for one of a few pages.
-fn narrow_checksum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
-    let mut hasher = blake3::Hasher::new();
-    narrow::update(&mut hasher, page);
-    begin_of(&hasher.finalize())
+fn blake3_sum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
+    *blake3::hash(page).as_bytes().first_chunk().expect("a hash is longer")
 }
 
-fn begin_of(hash: &blake3::Hash) -> [u8; PAGE_CHECKSUM_BYTES] {
-    *hash.as_bytes().first_chunk().expect("a hash is longer than a page's checksum")
+fn xxh3_sum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
+    xxh3_64(page).to_le_bytes()
 }
 
 fn footer_checksum(fields: &[u8], table: &[u8]) -> [u8; blake3::OUT_LEN] {
@@ -388,24 +376,30 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_checked_whether_few_or_many_were_before_it() {
+    fn pages_that_were_hashed_with_blake3_are_read_and_checked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        for pages in [10, SHORT_BYTES / PAGE_BYTES + 10] {
-            let payload: Vec<u8> = (0..pages * PAGE_BYTES).map(|at| (at % 251) as u8).collect();
-            write(&path, &payload, PAGE_BYTES);
-            let whole = fs::read(&path).unwrap();
-            assert_eq!(Paged::open(&OsDisk, &path, None, MAGIC, 1).unwrap().check().ok(), Some(()));
-            for damaged in 0..pages {
-                let mut bytes = whole.clone();
-                bytes[damaged * PAGE_BYTES + 3000] ^= 1;
-                fs::write(&path, &bytes).unwrap();
-                let paged = Paged::open(&OsDisk, &path, None, MAGIC, 1).unwrap();
-                for page in 0..pages {
-                    let is_sound = paged.bytes((page * PAGE_BYTES) as u64, PAGE_BYTES).is_ok();
-                    assert_eq!(is_sound, page != damaged, "page {page} of {pages}");
-                }
-            }
+        let payload: Vec<u8> = (0..3 * PAGE_BYTES + 5).map(|at| (at % 251) as u8).collect();
+        write(&path, &payload, PAGE_BYTES);
+        let mut bytes = fs::read(&path).unwrap();
+        let table: Vec<u8> = payload.chunks(PAGE_BYTES).flat_map(blake3_sum).collect();
+        let footer = bytes.split_off(bytes.len() - FOOTER_BYTES);
+        let mut fields = footer[..FOOTER_FIELDS_BYTES].to_vec();
+        fields[12..16].fill(0);
+        bytes.truncate(payload.len());
+        bytes.extend([&table[..], &fields, &footer_checksum(&fields, &table)].concat());
+        let check = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            Paged::open(&OsDisk, &path, None, MAGIC, 1).and_then(|paged| paged.check())
+        };
+        check(&bytes).unwrap();
+        let flags_at = bytes.len() - FOOTER_BYTES + 12;
+        for (at, is_unsupported) in [(0, false), (flags_at, false), (flags_at, true)] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= if is_unsupported { 2 } else { 1 };
+            let error = check(&damaged).unwrap_err();
+            let found = matches!(error, Error::UnsupportedFormat { .. });
+            assert_eq!(found, is_unsupported, "{error}");
         }
     }
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use xxhash_rust::xxh3::xxh3_128;
+
 use super::page::Page;
 use super::reader::{Contents, KINDS, hex, paged};
 
@@ -13,6 +15,9 @@ const FOLDED: u64 = 1 << 31;
 
 /// The bit of `raw` that says that a frame has a dictionary, whose place it begins with.
 const WITH_DICTIONARY: u64 = 1 << 30;
+
+/// The bit of `raw` that says that a frame goes into the checksum by its XXH3.
+const SUMMED: u64 = 1 << 29;
 /// Offset and length.
 const PLACE_BYTES: usize = 8 + 4;
 
@@ -29,7 +34,7 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
     header.check_literal(&file, "magic");
     assert_eq!(header.number(&file, "version"), 1);
     let flags = header.number(&file, "flags");
-    assert!(flags <= 3);
+    assert!(flags <= 7);
     let trailer = page.layout("Trailer");
     let (body, end) = file.split_at(file.len() - trailer.bytes());
     trailer.check_literal(end, "magic");
@@ -44,9 +49,14 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
         let record = &body[at..at + block.bytes()];
         let frame_at = at + block.bytes();
         let frame = &body[frame_at..frame_at + block.number(record, "frame") as usize];
-        let sum = [block.before(record, "checksum"), frame].concat();
-        assert_eq!(block.get(record, "checksum"), blake3::hash(&sum).as_bytes());
         let said = block.number(record, "raw");
+        let content = match said & SUMMED != 0 {
+            true => xxh3_128(frame).to_le_bytes().to_vec(),
+            false => frame.to_vec(),
+        };
+        assert!(said & SUMMED == 0 || flags & 4 != 0);
+        let sum = [block.before(record, "checksum"), &content].concat();
+        assert_eq!(block.get(record, "checksum"), blake3::hash(&sum).as_bytes());
         let (place, packed) = match said & WITH_DICTIONARY != 0 {
             true => frame.split_at(PLACE_BYTES),
             false => (&[][..], frame),
@@ -58,7 +68,7 @@ pub(crate) fn read(root: &Path, page: &Page, id: &str, bytes: [u64; 3], contents
             assert_eq!(flags & 1, 1);
             raw = unfold(&raw);
         }
-        assert_eq!(said & !(FOLDED | WITH_DICTIONARY), raw.len() as u64);
+        assert_eq!(said & !(FOLDED | WITH_DICTIONARY | SUMMED), raw.len() as u64);
         let found = match block.number(record, "objects") {
             0 => {
                 if guarded > 0 {

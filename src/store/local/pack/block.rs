@@ -13,10 +13,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use xxhash_rust::xxh3::xxh3_128;
 use zstd::zstd_safe::DCtx;
 
 use super::super::index::{BlockPlace, Position};
-use super::super::narrow;
 use super::super::paged::u32_at;
 use super::dictionary::Reference;
 use super::{fold, stored};
@@ -34,14 +34,13 @@ const ROOM_KEPT_BYTES_MAX: usize = 512 << 10;
 const FOLDED: u32 = 1 << 31;
 /// The bit beside it that says that the frame begins with the dictionary's place.
 const WITH_DICTIONARY: u32 = 1 << 30;
+/// The bit beside that which says that the frame goes into the checksum by its XXH3.
+const SUMMED: u32 = 1 << 29;
 
 /// Compressed length, raw length, object count, the hash of the ids.
 const FIELDS_BYTES: usize = 4 + 4 + 4 + blake3::OUT_LEN;
 /// The fields and the checksum over them and the frame.
 pub(crate) const BLOCK_HEADER_BYTES: usize = FIELDS_BYTES + blake3::OUT_LEN;
-
-/// A longer frame is hashed in the widest registers.
-const NARROW_BYTES_MAX: usize = 32 << 10;
 
 type Hash = [u8; blake3::OUT_LEN];
 
@@ -63,11 +62,13 @@ pub(crate) struct BlockHeader {
     pub(crate) raw_bytes: u32,
     /// What form the frame has.
     pub(crate) form: Form,
+    /// Whether the frame goes into the checksum by its XXH3; in blocks of before, by itself.
+    pub(crate) is_summed: bool,
     /// How many objects it holds.
     pub(crate) objects: u32,
     /// BLAKE3 over the ids of the objects, in order.
     pub(crate) ids_hash: Hash,
-    /// BLAKE3 over all the fields above, as written, and the frame.
+    /// BLAKE3 over all the fields above, as written, and the frame or its XXH3.
     pub(crate) checksum: Hash,
 }
 
@@ -84,6 +85,7 @@ impl BlockHeader {
             compressed_bytes: frame.len() as u32,
             raw_bytes,
             form,
+            is_summed: true,
             objects,
             ids_hash,
             checksum: Hash::default(),
@@ -98,11 +100,12 @@ impl BlockHeader {
         let said = u32_at(bytes, 4);
         BlockHeader {
             compressed_bytes: u32_at(bytes, 0),
-            raw_bytes: said & !(FOLDED | WITH_DICTIONARY),
+            raw_bytes: said & !(FOLDED | WITH_DICTIONARY | SUMMED),
             form: Form {
                 is_folded: said & FOLDED != 0,
                 has_dictionary: said & WITH_DICTIONARY != 0,
             },
+            is_summed: said & SUMMED != 0,
             objects: u32_at(bytes, 8),
             ids_hash: hash(12),
             checksum: hash(FIELDS_BYTES),
@@ -116,6 +119,7 @@ impl BlockHeader {
         let mut raw = self.raw_bytes;
         raw |= if self.form.is_folded { FOLDED } else { 0 };
         raw |= if self.form.has_dictionary { WITH_DICTIONARY } else { 0 };
+        raw |= if self.is_summed { SUMMED } else { 0 };
         bytes[4..8].copy_from_slice(&raw.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.objects.to_le_bytes());
         bytes[12..FIELDS_BYTES].copy_from_slice(&self.ids_hash);
@@ -137,11 +141,10 @@ impl BlockHeader {
     fn sum(&self, frame: &[u8]) -> Hash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.encode()[..FIELDS_BYTES]);
-        if frame.len() <= NARROW_BYTES_MAX {
-            narrow::update(&mut hasher, frame);
-        } else {
-            hasher.update(frame);
-        }
+        match self.is_summed {
+            true => hasher.update(&xxh3_128(frame).to_le_bytes()),
+            false => hasher.update(frame),
+        };
         *hasher.finalize().as_bytes()
     }
 }

@@ -22,7 +22,9 @@ use super::dictionary::{self, Reference};
 use super::options::PackOptions;
 use super::press::{self, How, Placed, Press, Pressed};
 use super::stored::STORED_BYTES_MAX;
-use super::{FLAG_DICTIONARIES, FLAG_FOLDED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION};
+use super::{
+    FLAG_DICTIONARIES, FLAG_FOLDED, FLAG_SUMMED, PACK_HEADER_BYTES, PACK_MAGIC, PACK_VERSION,
+};
 use super::{Pack, PackFile, PackInfo};
 use super::{TRAILER_BYTES, TRAILER_MAGIC};
 use crate::disk::Disk;
@@ -94,7 +96,8 @@ impl PackWriter {
         let mut header = [0; PACK_HEADER_BYTES];
         header[..8].copy_from_slice(PACK_MAGIC);
         header[8..12].copy_from_slice(&PACK_VERSION.to_le_bytes());
-        let flags = if options.fold { FLAG_FOLDED } else { 0 }
+        let flags = FLAG_SUMMED
+            | if options.fold { FLAG_FOLDED } else { 0 }
             | if options.dictionaries { FLAG_DICTIONARIES } else { 0 };
         header[12..].copy_from_slice(&flags.to_le_bytes());
         writer.id.update(&header);

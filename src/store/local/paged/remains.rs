@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use super::{
-    FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, PAGE_CHECKSUM_BYTES, footer_checksum,
-    map_whole, page_checksum, payload_of, u32_at, unsupported,
+    FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, PAGE_CHECKSUM_BYTES, PageSum, blake3_sum,
+    footer_checksum, map_whole, page_sum_of, payload_of, u32_at, unsupported, xxh3_sum,
 };
 use crate::disk::{Disk, Mapping};
 use crate::error::Result;
@@ -41,20 +41,27 @@ impl Remains {
         let (payload, rest) = mapping.split_at(payload_bytes);
         let (table, footer) = rest.split_at(rest.len() - FOOTER_BYTES);
         let (fields, checksum) = footer.split_at(FOOTER_FIELDS_BYTES);
-        let right: Vec<u8> = payload.chunks(PAGE_BYTES).flat_map(page_checksum).collect();
         if footer_checksum(fields, table) == checksum {
             let (found, flags) = (u32_at(fields, 8), u32_at(fields, 12));
             if fields[..8] != magic[..] {
                 // A file of another type stands here.
                 return Ok(Remains { mapping, payload_bytes: 0, sound: Vec::new() });
             }
-            if (found, flags) != (version, 0) {
+            if found != version || page_sum_of(flags).is_none() {
                 return Err(unsupported(path, found, flags));
             }
         }
-        let all = footer_checksum(fields, &right) == checksum;
-        let pages = table.chunks(PAGE_CHECKSUM_BYTES).zip(right.chunks(PAGE_CHECKSUM_BYTES));
-        let sound = pages.map(|(said, right)| all || said == right).collect();
+        // The flag that says how pages were summed may be what is damaged.
+        let sums: [PageSum; 2] = [xxh3_sum, blake3_sum];
+        let mut sound = vec![false; table.len() / PAGE_CHECKSUM_BYTES];
+        for page_sum in sums {
+            let right: Vec<u8> = payload.chunks(PAGE_BYTES).flat_map(page_sum).collect();
+            let all = footer_checksum(fields, &right) == checksum;
+            let pages = table.chunks(PAGE_CHECKSUM_BYTES).zip(right.chunks(PAGE_CHECKSUM_BYTES));
+            for (sound, (said, right)) in sound.iter_mut().zip(pages) {
+                *sound |= all || said == right;
+            }
+        }
         Ok(Remains { mapping, payload_bytes, sound })
     }
 

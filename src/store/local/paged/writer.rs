@@ -12,7 +12,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, footer_checksum, page_checksum};
+use super::{
+    FLAG_XXH3, FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, footer_checksum, xxh3_sum,
+};
 use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 
@@ -215,7 +217,7 @@ impl PagedWriter {
         let mut footer = Vec::with_capacity(FOOTER_BYTES);
         footer.extend_from_slice(magic);
         footer.extend_from_slice(&version.to_le_bytes());
-        footer.extend_from_slice(&0u32.to_le_bytes());
+        footer.extend_from_slice(&FLAG_XXH3.to_le_bytes());
         footer.extend_from_slice(&payload_bytes.to_le_bytes());
         debug_assert_eq!(footer.len(), FOOTER_FIELDS_BYTES);
         footer.extend_from_slice(&footer_checksum(&footer, &self.table));
@@ -261,7 +263,7 @@ impl PagedWriter {
         if self.page.is_empty() {
             return Ok(());
         }
-        self.table.extend_from_slice(&page_checksum(&self.page));
+        self.table.extend_from_slice(&xxh3_sum(&self.page));
         self.file.write(&self.page)?;
         self.page.clear();
         Ok(())
