@@ -134,6 +134,32 @@ fn the_frozen_store_takes_the_next_transactions() {
     }
 }
 
+/// Where packs become one, blocks are copied as they lie, with the checksums that they have.
+#[test]
+fn blocks_of_the_frozen_store_lie_beside_new_ones() {
+    const BLOCK_BYTES: usize = 76;
+    const TRAILER_BYTES: usize = 52;
+    let (_dir, root) = thawed(STORES[0]);
+    for _ in 0..7 {
+        sample::grow(&root).unwrap();
+        let store = LocalStore::open(Arc::new(OsDisk), &root, options(false)).unwrap();
+        store.pack_refs().unwrap();
+        store.maintain().unwrap();
+    }
+    let pack = fs::read(find(&root, "objects/pack/*.pack")).unwrap();
+    let number = |at: usize| u32::from_le_bytes(pack[at..at + 4].try_into().unwrap());
+    let (mut at, mut summed) = (16, Vec::new());
+    while at < pack.len() - TRAILER_BYTES {
+        summed.push(number(at + 4) & 1 << 29 != 0);
+        at += BLOCK_BYTES + number(at) as usize;
+    }
+    assert!(summed.contains(&true) && summed.contains(&false), "{summed:?}");
+    let expected = expected();
+    let found = read_all(&root, &ids_of(&expected)).unwrap();
+    let objects = |text: &str| text.lines().filter(|line| line.starts_with("object")).count();
+    assert_eq!(objects(&found), objects(&expected));
+}
+
 /// The ids are those of the values, on any machine: writing the same again gives the same.
 #[test]
 fn the_same_input_gives_the_frozen_ids() {
