@@ -95,9 +95,9 @@ fn run(
     }
     let mut child = command.spawn().map_err(|error| fails(format!("can't run: {error}")))?;
     let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
-    feed(&mut child, input);
-    let answer = collect(&mut child);
-    let ended = match wait(&mut child, &answer, deadline) {
+    let fed = feed(&mut child, input).and_then(|()| collect(&mut child));
+    let fed = fed.map_err(|error| format!("can't be talked to: {error}"));
+    let ended = match fed.and_then(|answer| wait(&mut child, &answer, deadline)) {
         Ok(ended) => ended,
         Err(why) => {
             end(&mut child, timeout.is_some());
@@ -134,24 +134,25 @@ fn shell(line: &str, setting: Setting<'_>) -> Result<Command, Failure> {
 }
 
 /// Hands over the input from a thread. A command need not read it.
-fn feed(child: &mut Child, input: Vec<u8>) {
+fn feed(child: &mut Child, input: Vec<u8>) -> io::Result<()> {
     if let Some(mut stdin) = child.stdin.take() {
-        thread::spawn(move || drop(stdin.write_all(&input)));
+        thread::Builder::new().spawn(move || drop(stdin.write_all(&input)))?;
     }
+    Ok(())
 }
 
 /// Takes the output in a thread, which tells when there is no more.
-fn collect(child: &mut Child) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+fn collect(child: &mut Child) -> io::Result<mpsc::Receiver<io::Result<Vec<u8>>>> {
     let (sender, receiver) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
             let mut answer = Vec::new();
             let taken = stdout.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer);
             // Nobody listens any more where the time was up.
             let _ = sender.send(taken.map(|_| answer));
-        });
+        })?;
     }
-    receiver
+    Ok(receiver)
 }
 
 /// Waits until the output is closed and the command has ended, or says why it must end.
