@@ -136,9 +136,15 @@ fn damage_is_told_and_does_not_take_the_place_of_what_was_whole() {
         let first = folder.path().join(format!("first-{number}"));
         let told = open().and_then(|store| back_up(&store, &first));
         if kind == ".graph" {
-            // It can be made again.
+            // It can be made again. So can one that a newer program wrote: the flags say so.
             assert!(told.is_ok() && !first.join(file).exists(), "{told:?}");
             assert_eq!(transcript(&first), transcript(&home));
+            let mut newer = whole.clone();
+            newer[whole.len() - 44] ^= 2;
+            std::fs::write(&path, newer).unwrap();
+            let second = folder.path().join(format!("second-{number}"));
+            back_up(&open().unwrap(), &second).unwrap();
+            assert!(!second.join(file).exists());
         } else {
             assert!(matches!(told, Err(Error::Corrupt { .. })), "{}: {told:?}", file.display());
             assert!(!first.join("current").exists(), "{}", file.display());

@@ -82,8 +82,25 @@ fn a_reader_that_knows_only_the_page_reads_all_that_was_written() {
     let current = fs::read_to_string(root.join("current")).unwrap();
     assert!(current.contains(" closed "), "a closed segment is read too");
     let contents = check(&root);
+    check_sums(&root);
     check_small_files(&root, &contents);
     check_mirrors(&root, &contents);
+}
+
+/// What is written now is summed with XXH3.
+fn check_sums(root: &Path) {
+    let mut count = 0;
+    for entry in fs::read_dir(root.join("objects/pack")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        let flags = match path.extension().unwrap() == "pack" {
+            true => bytes[12] >> 2,
+            false => bytes[bytes.len() - 44],
+        };
+        assert_eq!(flags, 1, "{path:?}");
+        count += 1;
+    }
+    assert!(count > 0);
 }
 
 /// Enough that is alike to get a dictionary.

@@ -2,7 +2,7 @@
 //!
 //! A pack is three files with one name: `pack-<id>.pack` holds the objects in blocks, `.idx` says
 //! where each is, `.graph` is derived and answers what a walk asks. Its id hashes its header, the
-//! header of every block (which hashes the block) and the trailer's fields.
+//! header of every block (which has its checksum) and the trailer's fields.
 //!
 //! Invariants:
 //! - the lengths of `.pack` and `.idx` are compared with the manifest's before a byte is used;
@@ -71,6 +71,7 @@ const FLAG_DICTIONARIES: u32 = 2;
 const FLAG_SUMMED: u32 = 4;
 /// What is known of packs.
 const FLAGS_KNOWN: u32 = FLAG_FOLDED | FLAG_DICTIONARIES | FLAG_SUMMED;
+const SUPPORTED: &str = "version 1 with flags up to 0x7";
 /// Magic, version, flags.
 const PACK_HEADER_BYTES: usize = 8 + 4 + 4;
 /// Magic, block count, object count.
@@ -359,7 +360,7 @@ fn check_header(pack: &[u8], path: &Path) -> Result<()> {
     }
     let (version, flags) = (u32_at(pack, 8), u32_at(pack, 12));
     if version != PACK_VERSION || flags & !FLAGS_KNOWN != 0 {
-        return Err(unsupported(path, version, flags));
+        return Err(unsupported(path, version, flags, SUPPORTED));
     }
     Ok(())
 }

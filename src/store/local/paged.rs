@@ -31,8 +31,10 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 const PAGE_CHECKSUM_BYTES: usize = 8;
 
 /// The flag of a file whose pages are summed with XXH3. Those without it are of before, and were
-/// hashed with BLAKE3, which takes four times as long and says no more of damage.
+/// hashed with BLAKE3, which takes far longer and says no more of damage.
 const FLAG_XXH3: u32 = 1;
+/// What is read.
+const SUPPORTED: &str = "version 1 with flags 0x0 or 0x1";
 
 /// The footer's fields: magic, version, flags, payload length.
 const FOOTER_FIELDS_BYTES: usize = 8 + 4 + 4 + 8;
@@ -189,7 +191,7 @@ impl Paged {
         }
         let (found, flags) = (u32_at(fields, 8), u32_at(fields, 12));
         let page_sum = page_sum_of(flags).filter(|_| found == self.version);
-        let page_sum = page_sum.ok_or_else(|| unsupported(&self.path, found, flags))?;
+        let page_sum = page_sum.ok_or_else(|| unsupported(&self.path, found, flags, SUPPORTED))?;
         if u64_at(fields, 16) != self.payload_bytes {
             return Err(self.corrupt(at, "its payload is not as long as its footer says"));
         }
@@ -232,11 +234,11 @@ pub(crate) fn map_whole(
 }
 
 /// Reports a file of another version, or with flags that mean something we do not know.
-pub(crate) fn unsupported(path: &Path, version: u32, flags: u32) -> Error {
+pub(crate) fn unsupported(path: &Path, version: u32, flags: u32, supported: &'static str) -> Error {
     Error::UnsupportedFormat {
         path: path.to_owned(),
         found: format!("format version {version} with flags {flags:#x}"),
-        supported: "version 1, with the flags of this program's FORMAT.md",
+        supported,
     }
 }
 
@@ -282,9 +284,9 @@ mod tests {
     use super::*;
     use crate::disk::{OpenMode, OsDisk};
 
-    const MAGIC: &Magic = b"SAPWTEST";
+    pub(super) const MAGIC: &Magic = b"SAPWTEST";
 
-    fn write(path: &Path, payload: &[u8], piece_bytes: usize) -> u64 {
+    pub(super) fn write(path: &Path, payload: &[u8], piece_bytes: usize) -> u64 {
         let mut writer = PagedWriter::create(Arc::new(OsDisk), path).unwrap();
         for piece in payload.chunks(piece_bytes) {
             writer.write(piece).unwrap();
@@ -375,19 +377,24 @@ mod tests {
         assert!(paged.check().is_err());
     }
 
+    /// Gives a file's bytes as they were when pages were hashed with BLAKE3.
+    pub(super) fn of_before(mut bytes: Vec<u8>) -> Vec<u8> {
+        let footer = bytes.split_off(bytes.len() - FOOTER_BYTES);
+        let mut fields = footer[..FOOTER_FIELDS_BYTES].to_vec();
+        fields[12..16].fill(0);
+        bytes.truncate(u64_at(&fields, 16) as usize);
+        let table: Vec<u8> = bytes.chunks(PAGE_BYTES).flat_map(blake3_sum).collect();
+        bytes.extend([&table[..], &fields, &footer_checksum(&fields, &table)].concat());
+        bytes
+    }
+
     #[test]
     fn pages_that_were_hashed_with_blake3_are_read_and_checked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let payload: Vec<u8> = (0..3 * PAGE_BYTES + 5).map(|at| (at % 251) as u8).collect();
         write(&path, &payload, PAGE_BYTES);
-        let mut bytes = fs::read(&path).unwrap();
-        let table: Vec<u8> = payload.chunks(PAGE_BYTES).flat_map(blake3_sum).collect();
-        let footer = bytes.split_off(bytes.len() - FOOTER_BYTES);
-        let mut fields = footer[..FOOTER_FIELDS_BYTES].to_vec();
-        fields[12..16].fill(0);
-        bytes.truncate(payload.len());
-        bytes.extend([&table[..], &fields, &footer_checksum(&fields, &table)].concat());
+        let bytes = of_before(fs::read(&path).unwrap());
         let check = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
             Paged::open(&OsDisk, &path, None, MAGIC, 1).and_then(|paged| paged.check())

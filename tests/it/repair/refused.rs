@@ -34,6 +34,26 @@ fn the_list_counts_also_if_the_manifest_was_lost() {
     assert!(matches!(again, Err(sapwood::Error::Removed { .. })), "{again:?}");
 }
 
+/// The flags of its footer say something that this program does not know.
+#[test]
+fn a_list_that_a_newer_program_wrote_stops_the_repair() {
+    const FOOTER_BYTES: usize = 56;
+    let disk = redacted();
+    let path = disk.files().into_iter().rfind(|path| path.to_string_lossy().contains("refused-"));
+    let path = path.unwrap();
+    let mut bytes = disk.read(&path);
+    let (fields, sum) = (bytes.len() - FOOTER_BYTES, bytes.len() - 32);
+    bytes[fields + 12] ^= 2;
+    // One id, and the checksum of its page.
+    let covered = [&bytes[fields..sum], &bytes[32..fields]].concat();
+    bytes[sum..].copy_from_slice(blake3::hash(&covered).as_bytes());
+    disk.write(&path, bytes.clone());
+    let current = disk.read(file("current"));
+    let told = fix(&disk);
+    assert!(matches!(told, Err(sapwood::Error::UnsupportedFormat { .. })), "{told:?}");
+    assert!(disk.read(&path) == bytes && disk.read(file("current")) == current);
+}
+
 #[test]
 fn of_a_damaged_list_all_stays_refused_that_was_not_hit() {
     let find = |disk: &SimDisk| {

@@ -18,8 +18,8 @@ use crate::store::local::refused::{IdList, PURGE_MAGIC, REFUSED_MAGIC};
 use crate::store::local::snapshot::LocalSnapshot;
 
 impl Copy<'_> {
-    /// Refuses damage, so that it does not take the place of what is whole. A graph that is damaged
-    /// is left out: it can be made again.
+    /// Refuses damage, so that it does not take the place of what is whole. A graph that is
+    /// damaged, or of another version, is left out: it can be made again.
     pub(super) fn check(&mut self, inner: &Inner, snapshot: &LocalSnapshot) -> Result<()> {
         for (id, bytes) in inner.loose.list()? {
             if !self.has(&self.to.loose(&id), bytes) {
@@ -41,7 +41,9 @@ impl Copy<'_> {
             let pack = Pack::open_checked(Arc::clone(&inner.disk), &self.from.pack_dir(), &info)?;
             pack.check_bytes()?;
             match pack.check_graph() {
-                Err(Error::Corrupt { .. }) => drop(self.damaged_graphs.insert(info.id)),
+                Err(Error::Corrupt { .. } | Error::UnsupportedFormat { .. }) => {
+                    self.damaged_graphs.insert(info.id);
+                }
                 Err(error) if error.is_not_found() => {}
                 checked => checked?,
             }

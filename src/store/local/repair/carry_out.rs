@@ -219,7 +219,7 @@ impl<'a> CarryOut<'a> {
         paths.extend(survey.segments.iter().map(|segment| segment.path.clone()));
         paths.extend(survey.snapshot.path.clone());
         paths.extend(survey.logs.iter().map(|log| log.path.clone()));
-        paths.extend(survey.list_files());
+        paths.extend(survey.lists().map(|(path, _)| path));
         let right = |path: &PathBuf| self.is_right_loose(path);
         paths.into_iter().filter(|path| !named.contains(path) && !right(path)).collect()
     }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::layout::{PURGE, REFUSED};
 use crate::store::local::manifest::{FileRecord, Manifest};
@@ -27,6 +27,18 @@ pub(super) struct FoundList {
 }
 
 impl Survey<'_> {
+    /// Fails where a list is sound, and of another version: what it says is not known.
+    pub(super) fn check_lists(&self) -> Result<()> {
+        for (path, magic) in self.lists() {
+            if let Err(error @ Error::UnsupportedFormat { .. }) =
+                refused::salvage(&*self.disk, &path, magic)
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Finds the list of what is refused: the one that was named, else the newest. Where that is
     /// damaged, what older ones have is refused as well: a crash may leave one that never counted.
     pub(super) fn find_refused(&self) -> Option<FoundList> {
@@ -83,13 +95,13 @@ impl Survey<'_> {
         });
     }
 
-    /// Lists the files of such lists, whole or not.
-    pub(super) fn list_files(&self) -> Vec<PathBuf> {
+    /// Gives the files of such lists, whole or not, and what they are.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (PathBuf, &'static Magic)> {
         let (disk, layout) = (&*self.disk, &self.layout);
         let refused = numbered(disk, &layout.objects_dir(), REFUSED).into_iter();
         let purge = numbered(disk, &layout.objects_dir(), PURGE).into_iter();
-        let refused = refused.map(|number| layout.refused(number));
-        refused.chain(purge.map(|number| layout.purge(number))).collect()
+        let refused = refused.map(|number| (layout.refused(number), REFUSED_MAGIC));
+        refused.chain(purge.map(|number| (layout.purge(number), PURGE_MAGIC)))
     }
 
     /// Gives the length of a list that is whole.

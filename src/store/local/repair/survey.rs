@@ -133,6 +133,7 @@ impl<'a> Survey<'a> {
             total: 0,
         };
         survey.read_manifest()?;
+        survey.check_lists()?;
         survey.refused = survey.find_refused();
         survey.read_segments()?;
         survey.read_packs()?;

@@ -1,9 +1,9 @@
 //! The begin of a walk: objects that lie next to each other in a block, found without an index.
 //!
 //! Who reads the end of a long path pays most for the pages of index and graph that it touches:
-//! each is hashed when it is first used, and objects that follow each other on a path have rows on
-//! different pages. But they were written one after the other. So the first steps look at the
-//! object before this one in its block, and take it if its hash is the parent's id.
+//! each is mapped and checked when it is first used, and objects that follow each other on a path
+//! have rows on different pages. But they were written one after the other. So the first steps look
+//! at the object before this one in its block, and take it if its hash is the parent's id.
 //!
 //! In a short pack it is the other way round: the few pages of its index are soon checked, and to
 //! look an id up takes less than to hash an object. There all of a path is read so, without the
@@ -23,10 +23,10 @@ use crate::store::{Snapshot, Stored, Visit};
 /// How many steps are taken so at the most.
 const STEPS_MAX: usize = 256;
 /// As many are taken in any pack, and one more for so many objects in it: a step hashes an object
-/// where rows would hash up to three pages, until all pages were hashed.
+/// where rows would touch up to three pages, until all pages were touched.
 const STEPS_MIN: usize = 16;
 const STEP_OBJECTS: usize = 64;
-/// A larger object is looked up: hashing it takes as long as hashing the pages.
+/// A larger object is looked up: hashing it takes as long as touching the pages.
 const HASHED_BYTES_MAX: usize = 8 << 10;
 /// So often something else may lie before an object; then its path is taken to be scattered.
 const MISSES_MAX: usize = 2;

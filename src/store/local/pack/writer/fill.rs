@@ -8,7 +8,7 @@ use super::super::press::Full;
 use super::PackWriter;
 use crate::error::Result;
 
-/// How long the blocks of a tail are: who wants the newest object alone hashes one of them.
+/// How long the blocks of a tail are: who wants the newest object alone sums one of them.
 const TAIL_BLOCK_BYTES: usize = 16 << 10;
 
 /// A part of so few bytes is not compressed where the tail is not.
