@@ -67,6 +67,12 @@ impl Options {
         if self.quick { quick } else { full }
     }
 
+    /// Gives how often something is repeated that is judged closely, or that the file system
+    /// disturbs.
+    pub fn more_rounds(&self) -> usize {
+        self.rounds + 2
+    }
+
     /// Gives how often something is repeated that takes milliseconds: what disturbs it is a larger
     /// part of it.
     pub fn short_rounds(&self) -> usize {

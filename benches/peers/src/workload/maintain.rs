@@ -9,6 +9,8 @@ use crate::options::Options;
 use crate::peer::{self, Kind, Mode};
 use crate::workload::{Job, contest, employ, sizes, world};
 
+/// Up to this size it takes milliseconds.
+const SHORT: usize = 1_000;
 /// Up to this size it is measured in as many rounds as anything else; beyond, in one.
 const REPEATED: usize = 10_000;
 
@@ -28,19 +30,26 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     let title = format!("Maintenance of a store of {size} messages");
     let mut section = contest(title, Unit::Time("run"), &kinds, Mode::Durable);
     section.about = "`gc`, VACUUM, compactions, `git gc`; beside them `gc --aggressive`, after \
-                     the usual one, unless that takes too long for a quick look. Each round on a \
-                     copy, or one round: afterwards nothing is left to do."
+                     the usual one, in one round, unless that takes too long for a quick look. \
+                     Each round on a copy, or one round: afterwards nothing is left to do."
         .to_owned();
     let aggressive = Kind::named("sapwood-aggressive")?;
     if size <= REPEATED || !options.quick {
         section.beside(aggressive.label(Mode::Durable));
     }
     section.figure = Some(Figure { name: "gc", size: size as f64 });
-    let rounds = if size <= REPEATED { options.rounds } else { 1 };
+    let rounds = match size {
+        ..=SHORT => options.short_rounds(),
+        ..=REPEATED => options.rounds,
+        _ => 1,
+    };
     let mut tidied = PathBuf::new();
     for round in 0..rounds {
         // Not in turns: what is beside comes last, and takes what the first has left.
         for contestant in 0..section.rows.len() {
+            if round > 0 && contestant == kinds.len() {
+                continue;
+            }
             let kind = kinds.get(contestant).copied().unwrap_or(aggressive);
             let dir = match kinds.get(contestant) {
                 Some(kind) if rounds > 1 => copy_of_world(options, kind, size, round)?,
