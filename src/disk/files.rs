@@ -42,7 +42,7 @@ pub fn replace_file_after(
     let written = (|| {
         let file = disk.open(&aside, OpenMode::CreateNew)?;
         file.write_all_at(content, 0)?;
-        disk.sync_all(&[files, &[&*file]].concat(), dirs)?;
+        sync_all(disk, &[files, &[&*file]].concat(), dirs)?;
         disk.rename(&aside, path)
     })();
     if written.is_err() {
@@ -51,6 +51,24 @@ pub fn replace_file_after(
     }
     written?;
     disk.sync_dir(path.parent().expect("a file stands in a directory"))
+}
+
+/// Makes contents of files and names in directories durable, in any order or at once.
+pub fn sync_all(disk: &dyn Disk, files: &[&dyn DiskFile], dirs: &[&Path]) -> io::Result<()> {
+    let sync = |number: usize| match files.get(number) {
+        Some(file) => file.sync_data(),
+        None => disk.sync_dir(dirs[number - files.len()]),
+    };
+    disk.at_once(files.len() + dirs.len(), &sync).map_err(|(_, error)| error)
+}
+
+/// Removes files, in any order or at once, and tells the first that can't be. One that is gone is
+/// fine. A crash leaves some of them.
+pub fn remove_all(disk: &dyn Disk, paths: &[PathBuf]) -> Result<(), (usize, io::Error)> {
+    disk.at_once(paths.len(), &|number| match disk.remove(&paths[number]) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    })
 }
 
 /// Makes a directory, and those above it, durably.
@@ -114,12 +132,7 @@ pub fn remove_if_empty(disk: &dyn Disk, dir: &Path) -> io::Result<bool> {
 /// Removes a directory with all that is in it. A crash leaves some of it.
 pub fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     let (files, dirs) = files_below(disk, dir)?;
-    for path in files {
-        match disk.remove(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
+    remove_all(disk, &files).map_err(|(_, error)| error)?;
     for dir in dirs.iter().rev() {
         remove_if_empty(disk, dir)?;
     }

@@ -4,9 +4,13 @@ use std::fs;
 use std::io;
 use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::{DirEntry, Disk, DiskFile};
+use super::{Call, DirEntry};
+
+/// So many calls are made at a time: a thread costs about as much as the disk takes for one.
+const AT_ONCE_MAX: usize = 4;
 
 /// Lists a directory, sorted by name. What stands in the directories in it is not read.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
@@ -31,37 +35,76 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
     Ok(entries)
 }
 
-/// Syncs files and directories, each but one in a thread of its own: who waits for one sync after
-/// the other waits for the disk each time, and syncs that come together share what they wait for.
-pub(super) fn sync_all(disk: &dyn Disk, files: &[&dyn DiskFile], dirs: &[&Path]) -> io::Result<()> {
-    let count = files.len() + dirs.len();
-    let sync = |number: usize| match files.get(number) {
-        Some(file) => file.sync_data(),
-        None => disk.sync_dir(dirs[number - files.len()]),
+/// Makes calls that wait for the disk, some of them in threads: who makes one after the other waits
+/// each time, and those that come together share what they wait for.
+pub(super) fn at_once(count: usize, call: &Call<'_>) -> Result<(), (usize, io::Error)> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failed = None;
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return failed;
+            }
+            if let Err(error) = call(number) {
+                failed.get_or_insert((number, error));
+            }
+        }
     };
     thread::scope(|scope| {
-        let begin = |number: usize| {
-            let thread = thread::Builder::new().spawn_scoped(scope, move || sync(number));
-            thread.map_err(|_| number)
-        };
-        let beside: Vec<_> = (1..count).map(begin).collect();
-        let mut synced = if count > 0 { sync(0) } else { Ok(()) };
-        for begun in beside {
-            let beside = match begun {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // Where no thread can be had, this one does it.
-                Err(number) => sync(number),
-            };
-            synced = synced.and(beside);
+        // Where no thread can be had, this one makes all calls.
+        let begin = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let beside: Vec<_> = (1..count.min(AT_ONCE_MAX)).filter_map(begin).collect();
+        let mut failed = vec![work()];
+        for thread in beside {
+            failed.push(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
-        synced
+        failed.into_iter().flatten().min_by_key(|(number, _)| *number).map_or(Ok(()), Err)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{OpenMode, OsDisk};
+    use crate::disk::{Disk, DiskFile, OpenMode, OsDisk, remove_all, sync_all};
+
+    #[test]
+    fn each_call_is_made_once_and_the_first_that_fails_is_told() {
+        for count in 0..3 * AT_ONCE_MAX {
+            for first in 0..=count {
+                let made: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+                let told = at_once(count, &|number| {
+                    made[number].fetch_add(1, Ordering::Relaxed);
+                    match number < first {
+                        true => Ok(()),
+                        false => Err(io::Error::other(number.to_string())),
+                    }
+                });
+                let failed = told.err().map(|(number, error)| (number, error.to_string()));
+                assert_eq!(failed, (first < count).then(|| (first, first.to_string())));
+                assert!(made.iter().all(|made| made.load(Ordering::Relaxed) == 1), "{made:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_files_are_removed_but_those_that_can_not_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |number: usize| dir.path().join(number.to_string());
+        let paths: Vec<_> = (0..9).map(path).collect();
+        for (number, path) in paths.iter().enumerate() {
+            match number {
+                // Gone already.
+                2 => {}
+                // Not a file.
+                3 | 6 => fs::create_dir(path).unwrap(),
+                _ => fs::write(path, "x").unwrap(),
+            }
+        }
+        assert_eq!(remove_all(&OsDisk, &paths).unwrap_err().0, 3);
+        let left = OsDisk.list(dir.path()).unwrap().into_iter().map(|entry| entry.name);
+        assert_eq!(left.collect::<Vec<_>>(), ["3", "6"]);
+    }
 
     #[test]
     fn each_is_synced_and_whichever_fails_is_told() {

@@ -7,7 +7,6 @@
 mod merge;
 
 use std::collections::HashSet;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -286,8 +285,9 @@ impl Inner {
     /// Removes the files that a crash or an older manifest left.
     ///
     /// Under the writer lock nobody is about to name one of them; the maintenance lock, which the
-    /// caller holds, keeps packs and snapshots in the making out of it. Segments that were sealed
-    /// are long, and nobody names them again: they go when the lock is free.
+    /// caller holds, keeps packs and snapshots in the making out of it. So these go when the writer
+    /// lock is free, and so do segments that were sealed, which nobody names again. A segment that
+    /// no manifest came to name gets its name from the next rotation, and has to go before.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
         if self.disk.len(&self.layout.pending()).is_ok() {
             // A repair was cut off: what no manifest names may be all that is left of something.
@@ -306,24 +306,22 @@ impl Inner {
             asides.retain(|path| !files.contains(path));
         }
         let unnamed = self.unnamed_files(&state, is_first)?;
-        let (journal, first) = (self.layout.journal_dir(), state.segments[0].sequence);
-        let first = self.layout.segment(first);
-        let (sealed, unnamed): (Vec<_>, Vec<_>) =
-            unnamed.into_iter().partition(|path| path.starts_with(&journal) && *path < first);
-        self.remove_all(unnamed.into_iter().chain(asides))?;
+        let layout = &self.layout;
+        let maintained = [layout.pack_dir(), layout.refs_dir(), layout.logs_dir()];
+        let (journal, first) = (layout.journal_dir(), layout.segment(state.segments[0].sequence));
+        let (later, now): (Vec<_>, Vec<_>) = unnamed.into_iter().partition(|path| {
+            path.starts_with(&journal) && *path < first
+                || maintained.iter().any(|dir| path.starts_with(dir))
+        });
+        self.remove_all(&[now, asides].concat())?;
         guard.release(state.manifest.generation)?;
         drop(writer);
-        self.remove_all(sealed)
+        self.remove_all(&later)
     }
 
-    fn remove_all(&self, paths: impl IntoIterator<Item = PathBuf>) -> Result<()> {
-        for path in paths {
-            match self.disk.remove(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed.map_err(Error::io("remove", &path))?,
-            }
-        }
-        Ok(())
+    fn remove_all(&self, paths: &[PathBuf]) -> Result<()> {
+        let removed = disk::remove_all(&*self.disk, paths);
+        removed.map_err(|(number, error)| Error::io("remove", &paths[number])(error))
     }
 
     /// Lists what was being written beside the manifest and the mirror files of refs.

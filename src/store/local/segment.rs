@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::disk::{Disk, DiskFile, Locked, OpenMode};
+use crate::disk::{self, Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdMap, Kind};
 use crate::store::local::durable::Position;
@@ -317,7 +317,7 @@ impl Segment {
 
     /// Makes all that was written to it and to another durable.
     pub(crate) fn sync_with(&self, other: &Segment, disk: &dyn Disk) -> std::io::Result<()> {
-        disk.sync_all(&[&*self.file, &*other.file], &[])
+        disk::sync_all(disk, &[&*self.file, &*other.file], &[])
     }
 
     /// Takes the task to prepare the segment after this one, unless another process has it.

@@ -122,7 +122,7 @@ impl Ready {
     /// Gives each file its name, in order, and makes all files and their names durable.
     pub(crate) fn publish(self, disk: &dyn Disk) -> Result<()> {
         let named = self.name(disk)?;
-        let synced = disk.sync_all(&named.files(), &named.dirs());
+        let synced = disk::sync_all(disk, &named.files(), &named.dirs());
         synced.map_err(Error::io("sync", named.dirs().first().unwrap_or(&Path::new(""))))
     }
 
@@ -140,7 +140,7 @@ impl Ready {
         if is_synced {
             let files: Vec<&dyn DiskFile> = self.files.iter().map(|(it, _)| &*it.file).collect();
             let first = self.files.first().map_or(Path::new(""), |(_, path)| path);
-            disk.sync_all(&files, &[]).map_err(Error::io("sync", first))?;
+            disk::sync_all(disk, &files, &[]).map_err(Error::io("sync", first))?;
         }
         let mut named = Named::default();
         for (mut file, path) in self.files {
