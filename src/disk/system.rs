@@ -116,9 +116,10 @@ mod tests {
         for count in 0..=files.len() {
             sync_all(&OsDisk, &files[..count], &[]).unwrap();
             sync_all(&OsDisk, &files[..count], &[dir.path()]).unwrap();
-            for dirs in [[dir.path(), &missing], [&missing, dir.path()]] {
-                let failed = sync_all(&OsDisk, &files[..count], &dirs).unwrap_err();
-                assert_eq!(failed.kind(), io::ErrorKind::NotFound);
+            for (place, dirs) in [[&missing, dir.path()], [dir.path(), &missing]].iter().enumerate()
+            {
+                let (number, error) = sync_all(&OsDisk, &files[..count], dirs).unwrap_err();
+                assert_eq!((number, error.kind()), (count + place, io::ErrorKind::NotFound));
             }
         }
     }
@@ -133,8 +134,8 @@ mod tests {
         for place in 0..=opened.len() {
             let mut files: Vec<&dyn DiskFile> = opened.iter().map(|file| &**file).collect();
             files.insert(place, &*odd);
-            let failed = sync_all(&OsDisk, &files, &[dir.path()]).unwrap_err();
-            assert_eq!(failed.kind(), io::ErrorKind::InvalidInput, "{place}");
+            let (number, error) = sync_all(&OsDisk, &files, &[dir.path()]).unwrap_err();
+            assert_eq!((number, error.kind()), (place, io::ErrorKind::InvalidInput));
         }
     }
 }

@@ -8,8 +8,8 @@ mod merge;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
@@ -274,7 +274,7 @@ impl Inner {
         edit(&mut manifest);
         manifest.generation += 1;
         let loading = self.loading();
-        self.publish_after(&manifest, &named.files(), &named.dirs())?;
+        self.publish_after(&manifest, &mut |file| named.sync_with(&*self.disk, &[file]))?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));
@@ -293,18 +293,43 @@ impl Inner {
             // A repair was cut off: what no manifest names may be all that is left of something.
             return Ok(());
         }
-        // Who was writing one of them is done with it once we hold the lock.
         let is_first = !self.asides_swept.swap(true, Ordering::Relaxed);
-        let mut asides = if is_first { self.asides()? } else { Vec::new() };
+        let later = self.sweep_unnamed(is_first)?;
+        let asides = Mutex::new(Ok(Vec::new()));
+        // To look for them takes as long as to remove some files.
+        let (look, count) = (usize::from(is_first), later.len());
+        let removed = self.disk.at_once(look + count, &|number| match number.checked_sub(look) {
+            Some(number) => disk::remove_if_there(&*self.disk, &later[number]),
+            None => {
+                *asides.lock().unwrap_or_else(PoisonError::into_inner) = self.asides();
+                Ok(())
+            }
+        });
+        removed.map_err(|(number, error)| Error::io("remove", &later[number - look])(error))?;
+        let asides = asides.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        if asides.is_empty() { Ok(()) } else { self.sweep_asides(asides) }
+    }
+
+    /// Removes what was being written beside the manifest and mirror files: who did that is done
+    /// with it once we hold the lock.
+    fn sweep_asides(self: &Arc<Inner>, mut asides: Vec<PathBuf>) -> Result<()> {
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;
         let state = self.catch_up(&guard, mirrors)?;
-        if !asides.is_empty() {
-            let refs = state.references(state.segments.len(), u64::MAX, "")?;
-            let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
-            asides.retain(|path| !files.contains(path));
-        }
+        let refs = state.references(state.segments.len(), u64::MAX, "")?;
+        let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
+        asides.retain(|path| !files.contains(path));
+        self.remove_all(&asides)?;
+        guard.release(state.manifest.generation).map(drop)
+    }
+
+    /// Removes the files that have to go under the writer lock, and lists those that may go later.
+    fn sweep_unnamed(self: &Arc<Inner>, is_first: bool) -> Result<Vec<PathBuf>> {
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let state = self.catch_up(&guard, mirrors)?;
         let unnamed = self.unnamed_files(&state, is_first)?;
         let layout = &self.layout;
         let maintained = [layout.pack_dir(), layout.refs_dir(), layout.logs_dir()];
@@ -313,10 +338,9 @@ impl Inner {
             path.starts_with(&journal) && *path < first
                 || maintained.iter().any(|dir| path.starts_with(dir))
         });
-        self.remove_all(&[now, asides].concat())?;
+        self.remove_all(&now)?;
         guard.release(state.manifest.generation)?;
-        drop(writer);
-        self.remove_all(&later)
+        Ok(later)
     }
 
     fn remove_all(&self, paths: &[PathBuf]) -> Result<()> {
