@@ -72,6 +72,10 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn len(&self, path: &Path) -> io::Result<u64>;
     /// Lists a directory, sorted by name.
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Lists a directory for its names: lengths may be left out.
+    fn list_names(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        self.list(dir)
+    }
     /// Makes a directory and those above it; one that exists is fine.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Renames a file, replacing what has the new name.
@@ -288,7 +292,11 @@ impl Disk for OsDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        system::list(dir)
+        system::list(dir, true)
+    }
+
+    fn list_names(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        system::list(dir, false)
     }
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {

@@ -112,7 +112,7 @@ pub fn aside(disk: &dyn Disk, path: &Path) -> io::Result<PathBuf> {
 pub fn files_below(disk: &dyn Disk, dir: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut files, mut dirs, mut open) = (Vec::new(), Vec::new(), vec![dir.to_owned()]);
     while let Some(dir) = open.pop() {
-        let listed = match disk.list(&dir) {
+        let listed = match disk.list_names(&dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             listed => listed?,
         };

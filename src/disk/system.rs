@@ -12,17 +12,18 @@ use super::{Call, DirEntry};
 /// So many calls are made at a time: a thread costs about as much as the disk takes for one.
 const AT_ONCE_MAX: usize = 4;
 
-/// Lists a directory, sorted by name. What stands in the directories in it is not read.
-pub(super) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
+/// Lists a directory, sorted by name; a length costs a call each. What stands in the directories
+/// in it is not read.
+pub(super) fn list(dir: &Path, with_lengths: bool) -> io::Result<Vec<DirEntry>> {
     let mut entries = Vec::new();
     for found in fs::read_dir(dir)? {
         let found = found?;
         let Ok(name) = found.file_name().into_string() else {
             continue;
         };
-        let looked = found.file_type().and_then(|kind| match kind.is_dir() {
-            true => Ok((true, 0)),
-            false => found.metadata().map(|metadata| (false, metadata.len())),
+        let looked = found.file_type().and_then(|kind| match !kind.is_dir() && with_lengths {
+            false => Ok((kind.is_dir(), 0)),
+            true => found.metadata().map(|metadata| (false, metadata.len())),
         });
         match looked {
             Ok((is_dir, bytes)) => entries.push(DirEntry { name, is_dir, bytes }),

@@ -352,7 +352,7 @@ impl Inner {
     fn asides(&self) -> Result<Vec<PathBuf>> {
         let (root, current) = (self.layout.root(), self.layout.current());
         let current = current.file_name().unwrap_or_default().to_string_lossy();
-        let listed = self.disk.list(root).map_err(Error::io("list", root))?.into_iter();
+        let listed = self.disk.list_names(root).map_err(Error::io("list", root))?.into_iter();
         let beside = listed.filter(|entry| entry.name.starts_with(&*current));
         let beside = beside.filter(|entry| is_aside(&entry.name));
         let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
@@ -375,7 +375,7 @@ impl Inner {
         let mut unnamed = Vec::new();
         let dirs = [layout.pack_dir(), layout.journal_dir(), layout.refs_dir(), layout.logs_dir()];
         for dir in dirs {
-            for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+            for entry in self.disk.list_names(&dir).map_err(Error::io("list", &dir))? {
                 let mirror = dir == layout.refs_dir()
                     && !entry.name.starts_with("packed-")
                     && !entry.name.ends_with(ASIDE_SUFFIX);
@@ -386,7 +386,7 @@ impl Inner {
             }
         }
         let dir = layout.objects_dir();
-        for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+        for entry in self.disk.list_names(&dir).map_err(Error::io("list", &dir))? {
             let is_list = [REFUSED, PURGE].iter().any(|begin| entry.name.starts_with(begin));
             let path = dir.join(&entry.name);
             if !entry.is_dir && is_list && !named.contains(&path) {
