@@ -9,8 +9,11 @@ use std::thread;
 
 use super::{Call, DirEntry};
 
-/// So many calls are made at a time: a thread costs about as much as the disk takes for one.
-const AT_ONCE_MAX: usize = 4;
+/// A thread is begun for each so many calls: it costs about as much as the disk takes for one, and
+/// must find a processor.
+const CALLS_EACH: usize = 3;
+/// More threads than this share what they wait for, and gain nothing.
+const THREADS_MAX: usize = 3;
 
 /// Lists a directory, sorted by name; a length costs a call each. What stands in the directories
 /// in it is not read.
@@ -55,7 +58,8 @@ pub(super) fn at_once(count: usize, call: &Call<'_>) -> Result<(), (usize, io::E
     thread::scope(|scope| {
         // Where no thread can be had, this one makes all calls.
         let begin = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let beside: Vec<_> = (1..count.min(AT_ONCE_MAX)).filter_map(begin).collect();
+        let threads = count.saturating_sub(1).div_ceil(CALLS_EACH).min(THREADS_MAX);
+        let beside: Vec<_> = (0..threads).filter_map(begin).collect();
         let mut failed = vec![work()];
         for thread in beside {
             failed.push(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
@@ -71,7 +75,7 @@ mod tests {
 
     #[test]
     fn each_call_is_made_once_and_the_first_that_fails_is_told() {
-        for count in 0..3 * AT_ONCE_MAX {
+        for count in 0..12 {
             for first in 0..=count {
                 let made: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
                 let told = at_once(count, &|number| {
