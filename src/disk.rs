@@ -24,8 +24,8 @@ use std::path::Path;
 
 pub use bell::{Bell, Heard, Until};
 pub use files::{
-    ASIDE_SUFFIX, aside, create_dir_durably, files_below, read_file, remove_if_empty, remove_tree,
-    replace_file, replace_file_after,
+    ASIDE_SUFFIX, SyncWith, aside, create_dir_durably, files_below, read_file, remove_all,
+    remove_if_empty, remove_if_there, remove_tree, replace_file, replace_file_after, sync_all,
 };
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
@@ -59,6 +59,9 @@ pub struct DirEntry {
     pub bytes: u64,
 }
 
+/// One of several calls, known by its number.
+pub type Call<'a> = dyn Fn(usize) -> io::Result<()> + Sync + 'a;
+
 /// A file system.
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens a file.
@@ -69,6 +72,10 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn len(&self, path: &Path) -> io::Result<u64>;
     /// Lists a directory, sorted by name.
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Lists a directory for its names: lengths may be left out.
+    fn list_names(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        self.list(dir)
+    }
     /// Makes a directory and those above it; one that exists is fine.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Renames a file, replacing what has the new name.
@@ -81,10 +88,10 @@ pub trait Disk: fmt::Debug + Send + Sync {
     }
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Makes contents of files and names in directories durable, in any order or all at once.
-    fn sync_all(&self, files: &[&dyn DiskFile], dirs: &[&Path]) -> io::Result<()> {
-        files.iter().try_for_each(|file| file.sync_data())?;
-        dirs.iter().try_for_each(|dir| self.sync_dir(dir))
+    /// Makes calls that wait for the disk, known by their numbers, in any order or some at a time,
+    /// and tells the first that failed. Here one follows the other, up to one that fails.
+    fn at_once(&self, count: usize, call: &Call<'_>) -> Result<(), (usize, io::Error)> {
+        (0..count).try_for_each(|number| call(number).map_err(|error| (number, error)))
     }
     /// Names the network file system that a path is on, if it is on one.
     fn network_filesystem(&self, path: &Path) -> Option<String>;
@@ -285,7 +292,11 @@ impl Disk for OsDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        system::list(dir)
+        system::list(dir, true)
+    }
+
+    fn list_names(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        system::list(dir, false)
     }
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
@@ -308,8 +319,8 @@ impl Disk for OsDisk {
         File::open(dir)?.sync_all()
     }
 
-    fn sync_all(&self, files: &[&dyn DiskFile], dirs: &[&Path]) -> io::Result<()> {
-        system::sync_all(self, files, dirs)
+    fn at_once(&self, count: usize, call: &Call<'_>) -> Result<(), (usize, io::Error)> {
+        system::at_once(count, call)
     }
 
     fn modified(&self, path: &Path) -> io::Result<Option<i64>> {

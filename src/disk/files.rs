@@ -21,28 +21,30 @@ pub fn read_file(disk: &dyn Disk, path: &Path, bytes_max: u64) -> io::Result<Vec
     Ok(content)
 }
 
+/// Makes a file durable, and what else has to be.
+pub type SyncWith<'a> = dyn FnMut(&dyn DiskFile) -> io::Result<()> + 'a;
+
 /// Puts a file under its final name, whole and durable, or not at all.
 ///
 /// The bytes go to a name beside it first. A crash leaves the old file or the new one, and perhaps
 /// the one beside it.
 pub fn replace_file(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
-    replace_file_after(disk, path, content, &[], &[])
+    replace_file_after(disk, path, content, &mut |file| file.sync_data())
 }
 
-/// Does as [`replace_file`], after some files and names in some directories are durable, which it
-/// sees to.
+/// Does as [`replace_file`], where the caller makes the new file durable, together with what else
+/// has to be before it gets its name.
 pub fn replace_file_after(
     disk: &dyn Disk,
     path: &Path,
     content: &[u8],
-    files: &[&dyn DiskFile],
-    dirs: &[&Path],
+    sync: &mut SyncWith<'_>,
 ) -> io::Result<()> {
     let aside = aside(disk, path)?;
     let written = (|| {
         let file = disk.open(&aside, OpenMode::CreateNew)?;
         file.write_all_at(content, 0)?;
-        disk.sync_all(&[files, &[&*file]].concat(), dirs)?;
+        sync(&*file)?;
         disk.rename(&aside, path)
     })();
     if written.is_err() {
@@ -51,6 +53,34 @@ pub fn replace_file_after(
     }
     written?;
     disk.sync_dir(path.parent().expect("a file stands in a directory"))
+}
+
+/// Makes contents of files and names in directories durable, in any order or at once, and tells
+/// the first that can't be, of the files first.
+pub fn sync_all(
+    disk: &dyn Disk,
+    files: &[&dyn DiskFile],
+    dirs: &[&Path],
+) -> Result<(), (usize, io::Error)> {
+    let sync = |number: usize| match files.get(number) {
+        Some(file) => file.sync_data(),
+        None => disk.sync_dir(dirs[number - files.len()]),
+    };
+    disk.at_once(files.len() + dirs.len(), &sync)
+}
+
+/// Removes files, in any order or at once, and tells the first that can't be. One that is gone is
+/// fine. A crash leaves some of them.
+pub fn remove_all(disk: &dyn Disk, paths: &[PathBuf]) -> Result<(), (usize, io::Error)> {
+    disk.at_once(paths.len(), &|number| remove_if_there(disk, &paths[number]))
+}
+
+/// Removes a file; one that is gone is fine.
+pub fn remove_if_there(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Makes a directory, and those above it, durably.
@@ -82,7 +112,7 @@ pub fn aside(disk: &dyn Disk, path: &Path) -> io::Result<PathBuf> {
 pub fn files_below(disk: &dyn Disk, dir: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut files, mut dirs, mut open) = (Vec::new(), Vec::new(), vec![dir.to_owned()]);
     while let Some(dir) = open.pop() {
-        let listed = match disk.list(&dir) {
+        let listed = match disk.list_names(&dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             listed => listed?,
         };
@@ -114,12 +144,7 @@ pub fn remove_if_empty(disk: &dyn Disk, dir: &Path) -> io::Result<bool> {
 /// Removes a directory with all that is in it. A crash leaves some of it.
 pub fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     let (files, dirs) = files_below(disk, dir)?;
-    for path in files {
-        match disk.remove(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
+    remove_all(disk, &files).map_err(|(_, error)| error)?;
     for dir in dirs.iter().rev() {
         remove_if_empty(disk, dir)?;
     }

@@ -269,7 +269,9 @@ impl<'a> Collection<'a> {
         }
         self.note_cut();
         let unpacked = std::mem::replace(&mut self.unpacked, mark::new_cache());
-        let memory = (marker.into_memory(), unpacked, snapshot);
+        let marked = marker.into_memory();
+        // The snapshot first: it holds the segments open that are about to be removed.
+        let memory = (snapshot, marked, unpacked);
         thread::scope(|scope| {
             if !self.options.one_thread {
                 // To give back much memory takes a while, and so does sweeping.

@@ -26,7 +26,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::disk::{self, Disk, DiskFile};
+use crate::disk::{self, Disk, SyncWith};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::pack::PackInfo;
@@ -157,19 +157,18 @@ impl Manifest {
 
     /// Puts this manifest in the place of the one before: from now on, this is what exists.
     pub(crate) fn publish(&self, disk: &dyn Disk, path: &Path) -> Result<()> {
-        self.publish_after(disk, path, &[], &[])
+        self.publish_after(disk, path, &mut |file| file.sync_data())
     }
 
-    /// Writes it after some files and the names in some directories are durable, which it sees to.
+    /// Writes it; the caller makes it durable, together with what it names.
     pub(crate) fn publish_after(
         &self,
         disk: &dyn Disk,
         path: &Path,
-        files: &[&dyn DiskFile],
-        dirs: &[&Path],
+        sync: &mut SyncWith<'_>,
     ) -> Result<()> {
         let text = self.to_text();
-        let written = disk::replace_file_after(disk, path, text.as_bytes(), files, dirs);
+        let written = disk::replace_file_after(disk, path, text.as_bytes(), sync);
         written.map_err(Error::io("write", path))
     }
 

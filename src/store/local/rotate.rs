@@ -4,13 +4,12 @@
 //! that names it. After a crash the old segment is closed where its last whole group ends;
 //! nothing in it is overwritten, so recovery can crash and be repeated.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::{self, Disk, DiskFile};
+use crate::disk::{self, Disk, SyncWith};
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::group::{CLOSE_BYTES, NewGroup};
@@ -124,10 +123,7 @@ impl Inner {
         let spare = self.layout.spare();
         // Who prepares one now would leave it behind.
         let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.disk.remove(&spare) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed.map_err(Error::io("remove", spare))?,
-        }
+        disk::remove_if_there(&*self.disk, &spare).map_err(Error::io("remove", spare))?;
         state.open_segment().append(&NewGroup::closing(), 0)?;
         self.next_segment(state, self.resting_bytes())
     }
@@ -139,7 +135,6 @@ impl Inner {
         old.write_again(state::marked_in(old, mark))?;
         let sequence = old.sequence + 1;
         let next = self.begin_segment(sequence, bytes)?;
-        old.sync_with(&next, &*self.disk).map_err(|source| self.died(&old.path, source))?;
 
         let mut manifest = state.manifest.clone();
         manifest.generation += 1;
@@ -147,7 +142,7 @@ impl Inner {
             Some(old.closed_here());
         manifest.segments.push(SegmentRecord { sequence, closed: None });
         let loading = self.loading();
-        self.publish_after(&manifest, &[], &[&self.layout.journal_dir()])?;
+        self.publish_with(&manifest, [old, &next])?;
 
         let mut segments = state.segments.clone();
         segments.push(Arc::new(next));
@@ -167,22 +162,34 @@ impl Inner {
         Ok(state)
     }
 
+    /// Publishes a manifest that says that one segment follows another, with both of them. Where
+    /// one of these can't be made durable, the handle is dead; for lack of room it is not.
+    fn publish_with(&self, manifest: &Manifest, segments: [&Segment; 2]) -> Result<()> {
+        let mut is_lost = false;
+        let published = self.publish_after(manifest, &mut |current| {
+            let files = [segments[0].file(), segments[1].file(), current];
+            let synced = disk::sync_all(&*self.disk, &files, &[&self.layout.journal_dir()]);
+            synced.map_err(|(number, error)| {
+                is_lost = number < segments.len();
+                error
+            })
+        });
+        published.map_err(|error| match error {
+            Error::Io { source, .. } if is_lost => self.died(&segments[0].path, source),
+            error => error,
+        })
+    }
+
     /// Publishes a manifest. Where that fails after it got its name, nobody knows which one a crash
     /// would leave.
     pub(crate) fn publish(&self, manifest: &Manifest) -> Result<()> {
-        self.publish_after(manifest, &[], &[])
+        self.publish_after(manifest, &mut |file| file.sync_data())
     }
 
-    /// Publishes a manifest after some files and the names in some directories are durable, which
-    /// it sees to.
-    pub(crate) fn publish_after(
-        &self,
-        manifest: &Manifest,
-        files: &[&dyn DiskFile],
-        dirs: &[&Path],
-    ) -> Result<()> {
+    /// Does as [`Inner::publish`]; the caller makes it durable, together with what it names.
+    pub(crate) fn publish_after(&self, manifest: &Manifest, sync: &mut SyncWith<'_>) -> Result<()> {
         let path = self.layout.current();
-        manifest.publish_after(&*self.disk, &path, files, dirs).inspect_err(|_| {
+        manifest.publish_after(&*self.disk, &path, sync).inspect_err(|_| {
             let older = |found: Manifest| found.generation < manifest.generation;
             if !Manifest::read(&*self.disk, &path).is_ok_and(older) {
                 self.dead.store(true, Ordering::Release);

@@ -7,10 +7,9 @@
 mod merge;
 
 use std::collections::HashSet;
-use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
@@ -275,7 +274,7 @@ impl Inner {
         edit(&mut manifest);
         manifest.generation += 1;
         let loading = self.loading();
-        self.publish_after(&manifest, &named.files(), &named.dirs())?;
+        self.publish_after(&manifest, &mut |file| named.sync_with(&*self.disk, &[file]))?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));
@@ -286,51 +285,74 @@ impl Inner {
     /// Removes the files that a crash or an older manifest left.
     ///
     /// Under the writer lock nobody is about to name one of them; the maintenance lock, which the
-    /// caller holds, keeps packs and snapshots in the making out of it. Segments that were sealed
-    /// are long, and nobody names them again: they go when the lock is free.
+    /// caller holds, keeps packs and snapshots in the making out of it. So these go when the writer
+    /// lock is free, and so do segments that were sealed, which nobody names again. A segment that
+    /// no manifest came to name gets its name from the next rotation, and has to go before.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
         if self.disk.len(&self.layout.pending()).is_ok() {
             // A repair was cut off: what no manifest names may be all that is left of something.
             return Ok(());
         }
-        // Who was writing one of them is done with it once we hold the lock.
         let is_first = !self.asides_swept.swap(true, Ordering::Relaxed);
-        let mut asides = if is_first { self.asides()? } else { Vec::new() };
+        let later = self.sweep_unnamed(is_first)?;
+        let asides = Mutex::new(Ok(Vec::new()));
+        // To look for them takes as long as to remove some files.
+        let (look, count) = (usize::from(is_first), later.len());
+        let removed = self.disk.at_once(look + count, &|number| match number.checked_sub(look) {
+            Some(number) => disk::remove_if_there(&*self.disk, &later[number]),
+            None => {
+                *asides.lock().unwrap_or_else(PoisonError::into_inner) = self.asides();
+                Ok(())
+            }
+        });
+        removed.map_err(|(number, error)| Error::io("remove", &later[number - look])(error))?;
+        let asides = asides.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        if asides.is_empty() { Ok(()) } else { self.sweep_asides(asides) }
+    }
+
+    /// Removes what was being written beside the manifest and mirror files: who did that is done
+    /// with it once we hold the lock.
+    fn sweep_asides(self: &Arc<Inner>, mut asides: Vec<PathBuf>) -> Result<()> {
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;
         let state = self.catch_up(&guard, mirrors)?;
-        if !asides.is_empty() {
-            let refs = state.references(state.segments.len(), u64::MAX, "")?;
-            let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
-            asides.retain(|path| !files.contains(path));
-        }
-        let unnamed = self.unnamed_files(&state, is_first)?;
-        let (journal, first) = (self.layout.journal_dir(), state.segments[0].sequence);
-        let first = self.layout.segment(first);
-        let (sealed, unnamed): (Vec<_>, Vec<_>) =
-            unnamed.into_iter().partition(|path| path.starts_with(&journal) && *path < first);
-        self.remove_all(unnamed.into_iter().chain(asides))?;
-        guard.release(state.manifest.generation)?;
-        drop(writer);
-        self.remove_all(sealed)
+        let refs = state.references(state.segments.len(), u64::MAX, "")?;
+        let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
+        asides.retain(|path| !files.contains(path));
+        self.remove_all(&asides)?;
+        guard.release(state.manifest.generation).map(drop)
     }
 
-    fn remove_all(&self, paths: impl IntoIterator<Item = PathBuf>) -> Result<()> {
-        for path in paths {
-            match self.disk.remove(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed.map_err(Error::io("remove", &path))?,
-            }
-        }
-        Ok(())
+    /// Removes the files that have to go under the writer lock, and lists those that may go later.
+    fn sweep_unnamed(self: &Arc<Inner>, is_first: bool) -> Result<Vec<PathBuf>> {
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let state = self.catch_up(&guard, mirrors)?;
+        let unnamed = self.unnamed_files(&state, is_first)?;
+        let layout = &self.layout;
+        let maintained = [layout.pack_dir(), layout.refs_dir(), layout.logs_dir()];
+        let (journal, first) = (layout.journal_dir(), layout.segment(state.segments[0].sequence));
+        let (later, now): (Vec<_>, Vec<_>) = unnamed.into_iter().partition(|path| {
+            path.starts_with(&journal) && *path < first
+                || maintained.iter().any(|dir| path.starts_with(dir))
+        });
+        self.remove_all(&now)?;
+        guard.release(state.manifest.generation)?;
+        Ok(later)
+    }
+
+    fn remove_all(&self, paths: &[PathBuf]) -> Result<()> {
+        let removed = disk::remove_all(&*self.disk, paths);
+        removed.map_err(|(number, error)| Error::io("remove", &paths[number])(error))
     }
 
     /// Lists what was being written beside the manifest and the mirror files of refs.
     fn asides(&self) -> Result<Vec<PathBuf>> {
         let (root, current) = (self.layout.root(), self.layout.current());
         let current = current.file_name().unwrap_or_default().to_string_lossy();
-        let listed = self.disk.list(root).map_err(Error::io("list", root))?.into_iter();
+        let listed = self.disk.list_names(root).map_err(Error::io("list", root))?.into_iter();
         let beside = listed.filter(|entry| entry.name.starts_with(&*current));
         let beside = beside.filter(|entry| is_aside(&entry.name));
         let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
@@ -353,7 +375,7 @@ impl Inner {
         let mut unnamed = Vec::new();
         let dirs = [layout.pack_dir(), layout.journal_dir(), layout.refs_dir(), layout.logs_dir()];
         for dir in dirs {
-            for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+            for entry in self.disk.list_names(&dir).map_err(Error::io("list", &dir))? {
                 let mirror = dir == layout.refs_dir()
                     && !entry.name.starts_with("packed-")
                     && !entry.name.ends_with(ASIDE_SUFFIX);
@@ -364,7 +386,7 @@ impl Inner {
             }
         }
         let dir = layout.objects_dir();
-        for entry in self.disk.list(&dir).map_err(Error::io("list", &dir))? {
+        for entry in self.disk.list_names(&dir).map_err(Error::io("list", &dir))? {
             let is_list = [REFUSED, PURGE].iter().any(|begin| entry.name.starts_with(begin));
             let path = dir.join(&entry.name);
             if !entry.is_dir && is_list && !named.contains(&path) {

@@ -315,9 +315,9 @@ impl Segment {
         self.file.sync_data()
     }
 
-    /// Makes all that was written to it and to another durable.
-    pub(crate) fn sync_with(&self, other: &Segment, disk: &dyn Disk) -> std::io::Result<()> {
-        disk.sync_all(&[&*self.file, &*other.file], &[])
+    /// Gives the file, to be made durable with others.
+    pub(crate) fn file(&self) -> &dyn DiskFile {
+        &*self.file
     }
 
     /// Takes the task to prepare the segment after this one, unless another process has it.

@@ -1,11 +1,13 @@
 //! Syncs that fail, and what others have not synced yet.
 
+use std::path::Path;
+
 use sapwood::error::Error;
 use sapwood::store::local::LocalStore;
 use sapwood::store::{Durability, Store};
 
 use super::{attachment, commit, large, syncs_segment};
-use crate::sim::{Fault, Policy, SimDisk};
+use crate::sim::{Fault, Op, Policy, SimDisk};
 use crate::support::{
     append, append_with, branch, init, message, open, ref_name, target, texts, update,
 };
@@ -111,6 +113,39 @@ fn a_sync_that_finds_the_disk_full_is_a_failed_sync() {
     let unknown = append(&store, "main", "one").unwrap_err();
     assert!(matches!(unknown, Error::OutcomeUnknown { .. }), "{unknown:?}");
     append(&open(&disk).unwrap(), "main", "two").unwrap();
+}
+
+#[test]
+fn a_rotation_dies_of_a_segment_and_not_of_a_manifest_without_room() {
+    // In this order: the segment that is closed, the next one, the manifest, the directory.
+    for place in 0..4 {
+        let disk = SimDisk::new(1);
+        let store = init(&disk).unwrap();
+        append(&store, "main", "one").unwrap();
+        let mut syncs = 0;
+        let picks = move |op: Op, _: &Path| {
+            syncs += usize::from(matches!(op, Op::SyncData | Op::SyncDir));
+            syncs == place + 1
+        };
+        disk.fail_when(picks, Fault::Enospc);
+        let error = store.pack_refs().unwrap_err();
+        let mut said = vec!["one"];
+        match place < 2 {
+            true => {
+                assert!(matches!(error, Error::OutcomeUnknown { .. }), "{place}: {error:?}");
+                assert!(append(&store, "main", "two").is_err(), "{place}");
+            }
+            false => {
+                assert!(matches!(error, Error::Io { .. }), "{place}: {error:?}");
+                append(&store, "main", "two").unwrap();
+                said.push("two");
+            }
+        }
+        append(&open(&disk).unwrap(), "main", "three").unwrap();
+        said.push("three");
+        let disk = disk.crash(Policy::LoseUnsynced);
+        assert_eq!(texts(&open(&disk).unwrap(), "main").unwrap(), said, "{place}");
+    }
 }
 
 #[test]

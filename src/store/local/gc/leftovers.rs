@@ -15,7 +15,7 @@ impl Collection<'_> {
         let layout = &self.inner.layout;
         let old_before_ms = self.options.now_ms.saturating_sub(YOUNG_MS);
         for dir in [layout.root().to_owned(), layout.objects_dir(), layout.cache_dir()] {
-            let Ok(listed) = self.inner.disk.list(&dir) else {
+            let Ok(listed) = self.inner.disk.list_names(&dir) else {
                 continue;
             };
             for entry in listed.into_iter().filter(|entry| !entry.is_dir && is_left(&entry.name)) {

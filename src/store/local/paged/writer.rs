@@ -124,8 +124,8 @@ impl Ready {
     /// Gives each file its name, in order, and makes all files and their names durable.
     pub(crate) fn publish(self, disk: &dyn Disk) -> Result<()> {
         let named = self.name(disk)?;
-        let synced = disk.sync_all(&named.files(), &named.dirs());
-        synced.map_err(Error::io("sync", named.dirs().first().unwrap_or(&Path::new(""))))
+        let first = named.dirs.first().map_or(Path::new(""), PathBuf::as_path);
+        named.sync_with(disk, &[]).map_err(Error::io("sync", first))
     }
 
     /// Gives each file its name, in order; the names are not durable yet, and short files neither.
@@ -142,7 +142,8 @@ impl Ready {
         if is_synced {
             let files: Vec<&dyn DiskFile> = self.files.iter().map(|(it, _)| &*it.file).collect();
             let first = self.files.first().map_or(Path::new(""), |(_, path)| path);
-            disk.sync_all(&files, &[]).map_err(Error::io("sync", first))?;
+            let synced = disk::sync_all(disk, &files, &[]);
+            synced.map_err(|(_, error)| Error::io("sync", first)(error))?;
         }
         let mut named = Named::default();
         for (mut file, path) in self.files {
@@ -168,14 +169,16 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Lists the files whose contents are not durable yet.
-    pub(crate) fn files(&self) -> Vec<&dyn DiskFile> {
-        self.files.iter().map(|aside| &*aside.file).collect()
-    }
-
-    /// Lists the directories whose names are not durable yet.
-    pub(crate) fn dirs(&self) -> Vec<&Path> {
-        self.dirs.iter().map(PathBuf::as_path).collect()
+    /// Makes all of it durable, together with other files.
+    pub(crate) fn sync_with(
+        &self,
+        disk: &dyn Disk,
+        others: &[&dyn DiskFile],
+    ) -> std::io::Result<()> {
+        let files = self.files.iter().map(|aside| &*aside.file);
+        let files: Vec<&dyn DiskFile> = files.chain(others.iter().copied()).collect();
+        let dirs: Vec<&Path> = self.dirs.iter().map(PathBuf::as_path).collect();
+        disk::sync_all(disk, &files, &dirs).map_err(|(_, error)| error)
     }
 }
 

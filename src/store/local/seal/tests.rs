@@ -1,5 +1,7 @@
 //! Where objects lie once they are sealed and merged.
 
+mod sweep;
+
 use super::merge::MERGE_PACKS;
 use super::*;
 use crate::codec::Value;
