@@ -88,8 +88,9 @@ pub trait Disk: fmt::Debug + Send + Sync {
     }
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Makes calls that wait for the disk, known by their numbers, in any order or some at a time,
-    /// and tells the first that failed. Here one follows the other, up to one that fails.
+    /// Makes calls that wait for the disk, known by their numbers, in any order or some at a time.
+    /// Tells the lowest number that failed, after all below it were made. Here one follows the
+    /// other, up to one that fails.
     fn at_once(&self, count: usize, call: &Call<'_>) -> Result<(), (usize, io::Error)> {
         (0..count).try_for_each(|number| call(number).map_err(|error| (number, error)))
     }

@@ -305,9 +305,11 @@ impl Inner {
                 Ok(())
             }
         });
-        removed.map_err(|(number, error)| Error::io("remove", &later[number - look])(error))?;
         let asides = asides.into_inner().unwrap_or_else(PoisonError::into_inner)?;
-        if asides.is_empty() { Ok(()) } else { self.sweep_asides(asides) }
+        if !asides.is_empty() {
+            self.sweep_asides(asides)?;
+        }
+        removed.map_err(|(number, error)| Error::io("remove", &later[number - look])(error))
     }
 
     /// Removes what was being written beside the manifest and mirror files: who did that is done
