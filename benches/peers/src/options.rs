@@ -67,8 +67,7 @@ impl Options {
         if self.quick { quick } else { full }
     }
 
-    /// Gives how often something is repeated that is judged closely, or that the file system
-    /// disturbs.
+    /// Gives how often something is repeated that is judged closely.
     pub fn more_rounds(&self) -> usize {
         self.rounds + 2
     }

@@ -66,7 +66,7 @@ fn at_depth(options: &Options, verb: &'static str, size: usize) -> Result<Sectio
     if size == JUDGED {
         section.beside(&format!("sapwood, {FLAT} deep"));
     }
-    section.interleave(options.more_rounds(), &mut |contestant, round| {
+    section.interleave(options.rounds, &mut |contestant, round| {
         let flat = contestant == kinds.len();
         let (place, depth) = if flat { (0, FLAT) } else { (contestant, size) };
         let kind = kinds[place];
