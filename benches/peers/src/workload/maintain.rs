@@ -39,8 +39,8 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     }
     section.figure = Some(Figure { name: "gc", size: size as f64 });
     let rounds = match size {
-        ..=SHORT => options.short_rounds(),
-        ..=REPEATED => options.rounds,
+        _ if size <= SHORT => options.short_rounds(),
+        _ if size <= REPEATED => options.rounds,
         _ => 1,
     };
     let mut tidied = PathBuf::new();
