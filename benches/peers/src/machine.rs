@@ -25,7 +25,9 @@ pub fn describe(options: &Options) -> Machine {
     );
     let now_ms = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as i64);
     let (usual, more, short) = (options.rounds, options.more_rounds(), options.short_rounds());
-    let rounds = format!("{usual}; {more} of long walks; {short} of what takes milliseconds");
+    let rounds = format!(
+        "{usual}; {short} of what takes milliseconds, {more} where it needs a copy each time"
+    );
     let facts = [
         ("date", Some(sapwood::time::format(now_ms))),
         ("command", Some(command.trim_end_matches([' ', '-']).to_owned())),

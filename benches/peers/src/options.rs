@@ -67,7 +67,7 @@ impl Options {
         if self.quick { quick } else { full }
     }
 
-    /// Gives how often something is repeated that is judged closely.
+    /// Gives how often something is repeated that takes milliseconds, and needs a copy each time.
     pub fn more_rounds(&self) -> usize {
         self.rounds + 2
     }

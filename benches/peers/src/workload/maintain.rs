@@ -39,7 +39,7 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     }
     section.figure = Some(Figure { name: "gc", size: size as f64 });
     let rounds = match size {
-        _ if size <= SHORT => options.short_rounds(),
+        _ if size <= SHORT => options.more_rounds(),
         _ if size <= REPEATED => options.rounds,
         _ => 1,
     };

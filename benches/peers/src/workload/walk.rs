@@ -78,7 +78,7 @@ fn by_size(options: &Options, bodies: bool, size: usize) -> Result<Section> {
         section.figure = Some(Figure { name: "walk", size: size as f64 });
     }
     let sqlite = Kind::named("sqlite")?;
-    let rounds = if size <= SHORT { options.short_rounds() } else { options.more_rounds() };
+    let rounds = if size <= SHORT { options.short_rounds() } else { options.rounds };
     section.interleave(rounds, &mut |contestant, _| {
         let beside = (sqlite, "text");
         let (kind, word) = kinds.get(contestant).map_or(beside, |kind| (*kind, word));
