@@ -265,12 +265,7 @@ impl Loose {
     }
 
     fn remove_at(&self, path: &Path) -> Result<()> {
-        match self.disk.remove(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io("remove", path)(error))
-            }
-            _ => Ok(()),
-        }
+        disk::remove_if_there(&*self.disk, path).map_err(Error::io("remove", path))
     }
 
     /// Lists the ids with a prefix, in order; `None` if no file with its first digits ever was.

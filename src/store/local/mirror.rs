@@ -259,10 +259,7 @@ impl Mirrors {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        match self.disk.remove(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        disk::remove_if_there(&*self.disk, path)
     }
 
     /// Gives the file of a ref.

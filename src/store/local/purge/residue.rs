@@ -107,9 +107,6 @@ impl Inner {
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
-        match self.disk.remove(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(Error::io("remove", path)),
-        }
+        disk::remove_if_there(&*self.disk, path).map_err(Error::io("remove", path))
     }
 }
