@@ -9,6 +9,8 @@
 mod bell;
 mod files;
 mod network;
+#[cfg(test)]
+mod over_os;
 mod scratch;
 mod shared;
 mod source;
@@ -27,6 +29,8 @@ pub use files::{
     ASIDE_SUFFIX, SyncWith, aside, create_dir_durably, files_below, read_file, remove_all,
     remove_if_empty, remove_if_there, remove_tree, replace_file, replace_file_after, sync_all,
 };
+#[cfg(test)]
+pub(crate) use over_os::OverOs;
 pub use scratch::Scratch;
 pub use shared::SharedBytes;
 pub use source::{

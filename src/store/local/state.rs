@@ -290,7 +290,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::disk::{DirEntry, DiskFile, Mapping, OpenMode, OsDisk};
+    use crate::disk::{DiskFile, OpenMode, OsDisk, OverOs};
     use crate::store::local::group::NewGroup;
     use crate::store::local::segment::Zeros;
 
@@ -304,37 +304,10 @@ mod tests {
     #[derive(Debug)]
     struct SlowFile(Box<dyn DiskFile>, Pending);
 
-    impl Disk for SlowWriter {
-        fn open(&self, path: &Path, _: OpenMode) -> io::Result<Box<dyn DiskFile>> {
+    impl OverOs for SlowWriter {
+        fn open_file(&self, path: &Path, _: OpenMode) -> io::Result<Box<dyn DiskFile>> {
             let file = OsDisk.open(path, OpenMode::Write)?;
             Ok(Box::new(SlowFile(file, Arc::clone(&self.0))))
-        }
-        fn map(&self, path: &Path) -> io::Result<Mapping> {
-            OsDisk.map(path)
-        }
-        fn len(&self, path: &Path) -> io::Result<u64> {
-            OsDisk.len(path)
-        }
-        fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-            OsDisk.list(dir)
-        }
-        fn create_dir(&self, dir: &Path) -> io::Result<()> {
-            OsDisk.create_dir(dir)
-        }
-        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-            OsDisk.rename(from, to)
-        }
-        fn remove(&self, path: &Path) -> io::Result<()> {
-            OsDisk.remove(path)
-        }
-        fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-            OsDisk.sync_dir(dir)
-        }
-        fn network_filesystem(&self, _: &Path) -> Option<String> {
-            None
-        }
-        fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
-            OsDisk.random(buffer)
         }
     }
 

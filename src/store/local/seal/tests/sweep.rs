@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::*;
-use crate::disk::{DirEntry, Disk, DiskFile, Mapping, OpenMode};
+use crate::disk::{Disk, OpenMode, OverOs};
 
 /// A disk that notes what is removed, and whether anybody has the writer lock then.
 #[derive(Debug)]
@@ -14,39 +14,12 @@ struct Watched {
     removed: Mutex<Vec<(PathBuf, bool)>>,
 }
 
-impl Disk for Watched {
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>> {
-        OsDisk.open(path, mode)
-    }
-    fn map(&self, path: &Path) -> io::Result<Mapping> {
-        OsDisk.map(path)
-    }
-    fn len(&self, path: &Path) -> io::Result<u64> {
-        OsDisk.len(path)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        OsDisk.list(dir)
-    }
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        OsDisk.create_dir(dir)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsDisk.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
+impl OverOs for Watched {
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
         let is_locked = !OsDisk.open(&self.lock, OpenMode::OpenOrCreate)?.try_lock()?;
         OsDisk.remove(path)?;
         self.removed.lock().unwrap().push((path.to_owned(), is_locked));
         Ok(())
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        OsDisk.sync_dir(dir)
-    }
-    fn network_filesystem(&self, _: &Path) -> Option<String> {
-        None
-    }
-    fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
-        OsDisk.random(buffer)
     }
 }
 
