@@ -5,6 +5,7 @@
 
 mod crash;
 mod enemy;
+mod mirrors;
 mod oracle;
 mod refused;
 mod sessions;

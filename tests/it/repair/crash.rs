@@ -12,9 +12,10 @@ fn cut_off(oracle: &Oracle, damaged: &SimDisk, lost: &super::oracle::Ids, name: 
     fix(&whole).unwrap();
     let calls = whole.calls() - from;
     assert!(calls > 20, "{name}: {calls}");
-    let step = if long() { 1 } else { (calls / 25).max(1) };
+    let (step, images) = if long() { (1, 50) } else { ((calls / 25).max(1), 2) };
     for call in (0..calls).step_by(step as usize) {
-        for policy in [Policy::LoseUnsynced, Policy::KeepAll, Policy::Random(call)] {
+        let random = (0..images).map(|image| Policy::Random(call + image * 1000));
+        for policy in [Policy::LoseUnsynced, Policy::KeepAll].into_iter().chain(random) {
             let disk = damaged.copy();
             disk.fail_at(disk.calls() + call, Fault::Crash);
             let cut = fix(&disk);

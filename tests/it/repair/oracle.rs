@@ -103,6 +103,15 @@ impl Oracle {
         Oracle { disk, large: large(1).id(), picture, links }
     }
 
+    /// Lists what a branch leads to, newest first.
+    pub(crate) fn path(&self, branch: &RefName) -> Vec<Id> {
+        let mut refs = self.picture.refs.iter();
+        match refs.find(|(name, _)| name == branch) {
+            Some((_, RefValue::Id(id))) => self.picture.objects[id].path.clone(),
+            other => panic!("{branch} is {other:?}"),
+        }
+    }
+
     /// Names a file that ends so.
     fn ending(&self, ending: &str) -> PathBuf {
         let mut files = self.disk.files().into_iter();

@@ -213,8 +213,14 @@ impl Survey<'_> {
             }
     }
 
-    /// Takes the values of mirror files where they are newer than what is known.
+    /// Takes the values of mirror files where they are newer than what is known: a power cut leaves
+    /// mirrors of long ago.
     fn ask_mirrors(&self, hearsay: &Hearsay, known: &mut BTreeMap<RefName, Values>) {
+        // Operations that were sealed are older than a snapshot.
+        let mut logged = match self.snapshot.is_whole {
+            true => self.logged(&hearsay.mirrors.keys().cloned().collect()),
+            false => HashMap::new(),
+        };
         for (name, value) in &hearsay.mirrors {
             let is_right = match value {
                 RefValue::Id(_) => self.fits(name, value),
@@ -225,21 +231,31 @@ impl Survey<'_> {
             };
             let values = known.entry(name.clone()).or_default();
             let is_removed = values.last().is_some_and(Option::is_none);
-            let is_old = values.contains(&Some(value.clone())) || is_removed;
-            if is_right && !is_old && !self.leads_back(values, value) {
+            let older = logged.remove(name).unwrap_or_default();
+            let is_old = is_removed || self.is_passed(values.iter().chain(&older), value);
+            if is_right && !is_old {
                 values.push(Some(value.clone()));
             }
         }
         known.retain(|_, values| !values.is_empty());
     }
 
-    /// Says whether the newest value of a ref has another value on its path.
-    fn leads_back(&self, values: &Values, value: &RefValue) -> bool {
-        let (Some(Some(RefValue::Id(newest))), RefValue::Id(value)) = (values.last(), value) else {
-            return false;
-        };
-        let number = self.inventory.number_of(value);
-        self.inventory.path(newest).any(|step| Some(step) == number)
+    /// Says whether one of some values is another one, or has it on its path. All are asked: the
+    /// path of the newest ends at what is lost.
+    fn is_passed<'v>(
+        &self,
+        values: impl Iterator<Item = &'v Option<RefValue>>,
+        value: &RefValue,
+    ) -> bool {
+        let mut seen = HashSet::new();
+        values.flatten().any(|known| match (known, value) {
+            (RefValue::Id(known), RefValue::Id(id)) => {
+                let number = self.inventory.number_of(id);
+                let mut path = self.inventory.path(known).take_while(|step| seen.insert(*step));
+                path.any(|step| Some(step) == number)
+            }
+            _ => known == value,
+        })
     }
 
     /// Gathers what the log of operations says of some refs, oldest first.
