@@ -129,6 +129,11 @@ impl Writer {
 }
 
 impl Pace {
+    /// Notes that a commit ends. What it took to write mirrors does not make a handle less busy.
+    fn note_commit(&mut self) {
+        self.last_commit = Some(Instant::now());
+    }
+
     /// Notes that the lock is given back that was kept, and whether somebody waited for it. Who
     /// kept it for a short time, and then had nothing to commit, may keep it again at once.
     fn rest(&mut self, lease: &Lease, is_awaited: bool) {
@@ -218,7 +223,9 @@ impl Inner {
         held.wait.is_due = false;
         let Held { guard, pace, kept, lease, .. } = held;
         if !keeps && lease.is_none() {
-            return self.give_back(guard, state, &moves);
+            self.give_back(guard, state, &moves);
+            pace.note_commit();
+            return;
         }
         let is_new = lease.is_none();
         let mut lease = lease.unwrap_or_else(|| Lease { begun: Instant::now(), owed: Owed::new() });
@@ -232,6 +239,7 @@ impl Inner {
         } else {
             pace.rest(&lease, guard.is_awaited());
             self.give_back(guard, state, &moves_of(lease.owed));
+            pace.note_commit();
         }
     }
 
