@@ -19,8 +19,8 @@ const SYNC_DELAY: Duration = Duration::from_millis(500);
 /// How long closed segments may wait for more of them, unless they are much.
 const SEAL_DELAY: Duration = Duration::from_secs(1);
 
-/// How often a lock that is kept is looked after.
-const TEND_PAUSE: Duration = Duration::from_millis(1);
+/// How often a lock that is kept is looked after: each time takes a processor from who commits.
+const TEND_PAUSE: Duration = Duration::from_millis(5);
 
 /// Asks for work and ends it.
 #[derive(Debug)]

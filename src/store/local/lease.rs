@@ -2,7 +2,7 @@
 //!
 //! Who commits twice within a millisecond, and finds no group of another in between, keeps the
 //! lock: the next commit neither takes it, nor reads on, nor loads anything. The mirrors of what it
-//! commits wait meanwhile, a millisecond or two, and are written together.
+//! commits wait meanwhile, for some milliseconds, and are written together.
 //!
 //! Invariants:
 //! - Whenever the lock is free in good order, the mirrors say what the refs are. So they are
@@ -10,8 +10,8 @@
 //! - A kept lock has the holder's process id in its record, as one that is held: who dies leaves
 //!   what it owed to the next writer.
 //! - It is given back at the end of a commit, or of its sync, when somebody waits for it; by the
-//!   housekeeper, which looks every millisecond, when somebody waits, when nobody commits any more,
-//!   or after fifty milliseconds; and before anything else that takes the lock in this process.
+//!   housekeeper, which looks every five milliseconds, when somebody waits, when nobody commits any
+//!   more, or after fifty; and before anything else that takes the lock in this process.
 //! - Only where who waits can be seen (a bell that is not silent) and there is a housekeeper.
 
 use std::collections::BTreeMap;

@@ -51,8 +51,8 @@ fn at_depth(options: &Options, verb: &'static str, size: usize) -> Result<Sectio
     section.about = match verb {
         "fork" => "Durably, through library calls. sapwood makes a session with its metadata and \
                    notes the operation; the others a pointer; JSONL copies the file. The files in \
-                   which people can read sapwood's refs follow within two milliseconds, beside \
-                   this."
+                   which people can read sapwood's refs follow within some milliseconds, \
+                   beside this."
             .to_owned(),
         _ => {
             "Durably. sapwood also writes an event to the transcript and an operation that can be \
