@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use super::{DirEntry, Disk, DiskFile, Mapping, OpenMode, OsDisk};
+use super::{Bell, DirEntry, Disk, DiskFile, Mapping, OpenMode, OsDisk};
 
 /// The real disk, but for what is said here.
 pub(crate) trait OverOs: fmt::Debug + Send + Sync {
@@ -43,6 +43,9 @@ impl<D: OverOs> Disk for D {
     }
     fn network_filesystem(&self, _: &Path) -> Option<String> {
         None
+    }
+    fn bells(&self, path: &Path) -> (Bell, Bell) {
+        OsDisk.bells(path)
     }
     fn random(&self, buffer: &mut [u8]) -> io::Result<()> {
         OsDisk.random(buffer)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use super::*;
 use crate::codec::Value;
-use crate::disk::{Disk as _, OsDisk};
+use crate::disk::{Disk as _, DiskFile, OpenMode, OsDisk, OverOs};
 use crate::object::Entry;
 use crate::store::local::{LocalStore, Options};
 use crate::store::{
@@ -197,6 +197,37 @@ fn who_waits_has_its_turn_though_the_other_never_rests() {
     assert_eq!(Entry::decode(&stored.content).unwrap().time, last);
     drop((store, snapshot));
     assert!(shows(&other, "busy", &value));
+}
+
+/// A disk on which files of refs are opened slowly.
+#[derive(Debug)]
+struct SlowRefs;
+
+impl OverOs for SlowRefs {
+    fn open_file(&self, path: &Path, mode: OpenMode) -> std::io::Result<Box<dyn DiskFile>> {
+        if path.components().any(|part| part.as_os_str() == "refs") {
+            std::thread::sleep(2 * BUSY);
+        }
+        OsDisk.open(path, mode)
+    }
+}
+
+#[test]
+fn a_handle_is_busy_though_its_mirrors_take_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = LocalStore::init(Arc::new(SlowRefs), dir.path(), Options::default()).unwrap();
+    if is_silent(dir.path()) {
+        return;
+    }
+    let begun = Instant::now();
+    for number in 0.. {
+        commit(&store, &format!("new-{number}"), number);
+        let writer = store.inner.writer.lock().unwrap();
+        if writer.as_ref().is_some_and(|writer| writer.lease.is_some()) {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it is never kept");
+    }
 }
 
 #[test]
