@@ -172,8 +172,9 @@ pub(crate) struct Inner {
     /// Whether this handle has read the journal to its end under the lock, and looked behind it for
     /// what a power cut left: what comes later is written while it lives.
     journal_seen: AtomicBool,
-    /// Whether this handle has looked for what a crash left beside the mirror files: once will do.
-    asides_swept: AtomicBool,
+    /// Whether this handle has removed before what a crash left: then a spare segment in the making
+    /// is its own.
+    swept: AtomicBool,
     /// Whether others were faster at the last commit: then it is no use to plan before the lock.
     outrun: AtomicBool,
     /// Rung after a sync; there from the first commit on.
@@ -249,7 +250,7 @@ impl LocalStore {
             loading: Mutex::new(()),
             journal_checked: AtomicBool::new(false),
             journal_seen: AtomicBool::new(false),
-            asides_swept: AtomicBool::new(false),
+            swept: AtomicBool::new(false),
             outrun: AtomicBool::new(false),
             sync_bell: OnceLock::new(),
             last_large_group: Mutex::new(None),

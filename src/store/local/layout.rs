@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::disk::ASIDE_SUFFIX;
 use crate::id::Id;
 
+/// The name of the manifest.
+pub(crate) const CURRENT: &str = "current";
 /// How the names of lists of ids begin.
 pub(crate) const REFUSED: &str = "refused-";
 pub(crate) const PURGE: &str = "purge-";
@@ -34,7 +36,7 @@ impl Layout {
     }
 
     pub(crate) fn current(&self) -> PathBuf {
-        self.root.join("current")
+        self.root.join(CURRENT)
     }
 
     pub(crate) fn lock(&self) -> PathBuf {

@@ -239,10 +239,11 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Makes a file that takes the place of one that cannot be written to.
+    /// Makes a file that takes the place of one that cannot be written to. Until it has its name it
+    /// stands above all others: what a crash leaves is found without looking everywhere.
     fn make_anew(&self, path: &Path, bytes: &[u8]) -> io::Result<Box<dyn DiskFile>> {
         self.disk.create_dir(path.parent().expect("a mirror file stands in a directory"))?;
-        let aside = disk::aside(&*self.disk, path)?;
+        let aside = disk::aside(&*self.disk, &self.layout.refs_dir().join("mirror"))?;
         let file = self.disk.open(&aside, OpenMode::CreateNew)?;
         let written = file.write_all_at(bytes, 0).and_then(|()| self.disk.rename(&aside, path));
         if written.is_err() {

@@ -8,14 +8,14 @@ mod merge;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::{self, ASIDE_SUFFIX};
 use crate::error::{Error, Result};
 use crate::id::Kind;
 use crate::store::local::Inner;
-use crate::store::local::layout::{Layout, PURGE, REFUSED, is_aside};
+use crate::store::local::layout::{CURRENT, Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
 use crate::store::local::oplog::OperationLog;
@@ -293,37 +293,9 @@ impl Inner {
             // A repair was cut off: what no manifest names may be all that is left of something.
             return Ok(());
         }
-        let is_first = !self.asides_swept.swap(true, Ordering::Relaxed);
+        let is_first = !self.swept.swap(true, Ordering::Relaxed);
         let later = self.sweep_unnamed(is_first)?;
-        let asides = Mutex::new(Ok(Vec::new()));
-        // To look for them takes as long as to remove some files.
-        let (look, count) = (usize::from(is_first), later.len());
-        let removed = self.disk.at_once(look + count, &|number| match number.checked_sub(look) {
-            Some(number) => disk::remove_if_there(&*self.disk, &later[number]),
-            None => {
-                *asides.lock().unwrap_or_else(PoisonError::into_inner) = self.asides();
-                Ok(())
-            }
-        });
-        let asides = asides.into_inner().unwrap_or_else(PoisonError::into_inner)?;
-        if !asides.is_empty() {
-            self.sweep_asides(asides)?;
-        }
-        removed.map_err(|(number, error)| Error::io("remove", &later[number - look])(error))
-    }
-
-    /// Removes what was being written beside the manifest and mirror files: who did that is done
-    /// with it once we hold the lock.
-    fn sweep_asides(self: &Arc<Inner>, mut asides: Vec<PathBuf>) -> Result<()> {
-        let mut writer = self.writer()?;
-        let (lock, mirrors) = writer.parts();
-        let guard = lock.acquire(self.options.lock_timeout)?;
-        let state = self.catch_up(&guard, mirrors)?;
-        let refs = state.references(state.segments.len(), u64::MAX, "")?;
-        let files: HashSet<PathBuf> = refs.keys().map(|name| mirrors.path(name)).collect();
-        asides.retain(|path| !files.contains(path));
-        self.remove_all(&asides)?;
-        guard.release(state.manifest.generation).map(drop)
+        self.remove_all(&later)
     }
 
     /// Removes the files that have to go under the writer lock, and lists those that may go later.
@@ -350,25 +322,9 @@ impl Inner {
         removed.map_err(|(number, error)| Error::io("remove", &paths[number])(error))
     }
 
-    /// Lists what was being written beside the manifest and the mirror files of refs.
-    fn asides(&self) -> Result<Vec<PathBuf>> {
-        let (root, current) = (self.layout.root(), self.layout.current());
-        let current = current.file_name().unwrap_or_default().to_string_lossy();
-        let listed = self.disk.list_names(root).map_err(Error::io("list", root))?.into_iter();
-        let beside = listed.filter(|entry| entry.name.starts_with(&*current));
-        let beside = beside.filter(|entry| is_aside(&entry.name));
-        let mut found: Vec<PathBuf> = beside.map(|entry| root.join(entry.name)).collect();
-        let refs_dir = self.layout.refs_dir();
-        let (files, _) =
-            disk::files_below(&*self.disk, &refs_dir).map_err(Error::io("list", &refs_dir))?;
-        let is_beside =
-            |path: &PathBuf| is_aside(&path.file_name().unwrap_or_default().to_string_lossy());
-        found.extend(files.into_iter().filter(is_beside));
-        Ok(found)
-    }
-
-    /// Lists the files that the manifest does not name; a spare segment in the making is left out
-    /// unless `is_first`.
+    /// Lists the files that the manifest does not name, and what was being written beside it or
+    /// beside mirrors: under the writer lock nobody is at that. A spare segment in the making is
+    /// left out unless `is_first`.
     fn unnamed_files(&self, state: &State, is_first: bool) -> Result<Vec<PathBuf>> {
         let layout = &self.layout;
         let named = named_files(layout, &state.manifest);
@@ -385,6 +341,12 @@ impl Inner {
                 if !entry.is_dir && !mirror && !named.contains(&path) && !is_made(&path) {
                     unnamed.push(path);
                 }
+            }
+        }
+        let root = layout.root();
+        for entry in self.disk.list_names(root).map_err(Error::io("list", root))? {
+            if !entry.is_dir && entry.name.starts_with(CURRENT) && is_aside(&entry.name) {
+                unnamed.push(root.join(entry.name));
             }
         }
         let dir = layout.objects_dir();

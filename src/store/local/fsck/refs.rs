@@ -223,7 +223,7 @@ impl Check<'_> {
     pub(super) fn is_left_over(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let top = path.parent() == Some(&*self.layout.refs_dir());
-        layout::is_aside(&name) || (top && name.starts_with("packed-"))
+        top && (layout::is_aside(&name) || name.starts_with("packed-"))
     }
 
     /// Lists the files below a directory of `refs/`.

@@ -101,7 +101,7 @@ impl CarryOut<'_> {
         for path in found {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let top = path.parent() == Some(&*layout.refs_dir());
-            let is_other = layout::is_aside(&name) || top && name.starts_with("packed-");
+            let is_other = top && (layout::is_aside(&name) || name.starts_with("packed-"));
             if !right.contains(&path) && !is_other {
                 self.aside.take(&path)?;
             }
