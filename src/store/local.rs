@@ -162,6 +162,8 @@ pub(crate) struct Inner {
     mirrors: Mutex<Mirrors>,
     /// Whether the lock is kept, and the housekeeper does not know it yet.
     untended: AtomicBool,
+    /// How long it lately took to write a mirror.
+    mirror_nanos: AtomicU64,
     /// The shared mark; only a reader may lack it.
     mark: Option<DurableMark>,
     /// Held while a newer state takes the place of the one before, so that no segment is opened
@@ -246,6 +248,7 @@ impl LocalStore {
             writer: Mutex::new(None),
             mirrors: Mutex::new(Mirrors::new(Arc::clone(&disk), layout.clone())),
             untended: AtomicBool::new(false),
+            mirror_nanos: AtomicU64::new(0),
             mark,
             loading: Mutex::new(()),
             journal_checked: AtomicBool::new(false),

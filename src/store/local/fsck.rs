@@ -263,7 +263,7 @@ impl<'a> Check<'a> {
         self.missing(&journal, &truth);
         self.depths(&packs);
         self.journal_depths(&journal);
-        self.stray_files(named.as_ref(), &truth);
+        self.stray_files(named.as_ref());
         self.unfinished_repair();
         if self.options.full {
             self.durable_mark();

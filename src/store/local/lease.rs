@@ -34,8 +34,10 @@ const KEPT_MAX: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long it is not kept after somebody had to wait for it: there may be a crowd.
 const CROWD_PAUSE: Duration = Duration::from_millis(100);
-/// How many mirrors may wait to be written.
+/// How many mirrors may wait to be written, and how long that may take: who waits for the lock
+/// waits for them.
 const OWED_MAX: usize = 256;
+const OWED_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// What only a writer needs, but for the mirrors.
 #[derive(Debug)]
@@ -134,16 +136,9 @@ impl Pace {
         self.last_commit = Some(Instant::now());
     }
 
-    /// Notes that the lock is given back that was kept, and whether somebody waited for it. Who
-    /// kept it for a short time, and then had nothing to commit, may keep it again at once.
-    fn rest(&mut self, lease: &Lease, is_awaited: bool) {
-        let now = Instant::now();
-        let pause = match now - lease.begun >= KEPT_MAX || lease.owed.len() >= OWED_MAX {
-            _ if is_awaited => CROWD_PAUSE,
-            true => PAUSE,
-            false => return,
-        };
-        self.rests_until = Some(now + pause);
+    /// Notes that the lock is free that was kept, and is not kept for a while.
+    fn rest(&mut self, pause: Duration) {
+        self.rests_until = Some(Instant::now() + pause);
     }
 }
 
@@ -158,13 +153,13 @@ impl Held<'_> {
         self.pace.alone = is_alone;
     }
 
-    /// Says whether the lock is worth keeping at this moment.
-    fn is_worth_keeping(&mut self) -> bool {
+    /// Says whether the lock is worth keeping at this moment, where a mirror takes so long.
+    fn is_worth_keeping(&mut self, mirror_time: Duration) -> bool {
         let now = Instant::now();
         let pace = &mut *self.pace;
         let is_busy = pace.last_commit.replace(now).is_some_and(|last| now - last < BUSY);
         let in_time = match &self.lease {
-            Some(lease) => now - lease.begun < KEPT_MAX && lease.owed.len() < OWED_MAX,
+            Some(lease) => now - lease.begun < KEPT_MAX && !lease.owes_much(mirror_time),
             None => is_busy && pace.alone && pace.rests_until.is_none_or(|until| until < now),
         };
         in_time && !self.guard.is_awaited()
@@ -176,6 +171,21 @@ fn moves_of(owed: Owed) -> Vec<RefMove> {
 }
 
 impl Lease {
+    fn owes_much(&self, mirror_time: Duration) -> bool {
+        let time = mirror_time.saturating_mul(self.owed.len() as u32);
+        self.owed.len() >= OWED_MAX || time >= OWED_TIME_MAX
+    }
+
+    /// Gives how long the lock is not kept when this has ended, and perhaps somebody waited for it.
+    /// Who kept it for a short time, and then had nothing to commit, may keep it again at once.
+    fn pause(&self, is_awaited: bool, mirror_time: Duration) -> Duration {
+        match self.begun.elapsed() >= KEPT_MAX || self.owes_much(mirror_time) {
+            _ if is_awaited => CROWD_PAUSE,
+            true => PAUSE,
+            false => Duration::ZERO,
+        }
+    }
+
     fn owe(&mut self, moves: Vec<RefMove>) {
         for moved in moves {
             match self.owed.get_mut(&moved.name) {
@@ -219,7 +229,7 @@ impl Inner {
     /// Ends a commit: keeps the lock, or writes the mirrors and gives it back.
     pub(super) fn hand_back(&self, mut held: Held<'_>, state: &State, moves: Vec<RefMove>) {
         let may_keep = self.options.background && held.guard.can_be_kept();
-        let keeps = may_keep && held.is_worth_keeping();
+        let keeps = may_keep && held.is_worth_keeping(self.mirror_time());
         held.wait.is_due = false;
         let Held { guard, pace, kept, lease, .. } = held;
         if !keeps && lease.is_none() {
@@ -237,9 +247,10 @@ impl Inner {
                 self.untended.store(true, Ordering::Relaxed);
             }
         } else {
-            pace.rest(&lease, guard.is_awaited());
+            let pause = lease.pause(guard.is_awaited(), self.mirror_time());
             self.give_back(guard, state, &moves_of(lease.owed));
             pace.note_commit();
+            pace.rest(pause);
         }
     }
 
@@ -249,7 +260,7 @@ impl Inner {
     /// died: the transactions stand, and the next writer mends the mirrors.
     fn give_back(&self, guard: Guard<'_>, state: &State, moves: &[RefMove]) {
         let mut mirrors = self.mirrors();
-        let mirrored = mirrors.follow(moves);
+        let mirrored = self.follow(&mut mirrors, moves);
         mirrors.keep_until(state.open_segment().end());
         if mirrored.is_ok() && mirrors.is_whole() {
             let _ = guard.release(state.manifest.generation);
@@ -259,9 +270,25 @@ impl Inner {
     /// Gives the lock back if it is kept.
     fn end_lease(&self, writer: &mut Writer) {
         if let Some(lease) = writer.lease.take() {
-            writer.pace.rest(&lease, writer.lock.is_awaited());
+            let pause = lease.pause(writer.lock.is_awaited(), self.mirror_time());
             self.give_back(writer.lock.resume(), &self.state(), &moves_of(lease.owed));
+            writer.pace.rest(pause);
         }
+    }
+
+    /// Writes mirrors, and notes how long that takes.
+    fn follow(&self, mirrors: &mut Mirrors, moves: &[RefMove]) -> Result<()> {
+        let begun = Instant::now();
+        let followed = mirrors.follow(moves);
+        if let Some(time) = begun.elapsed().checked_div(moves.len() as u32) {
+            self.mirror_nanos.store(time.as_nanos() as u64, Ordering::Relaxed);
+        }
+        followed
+    }
+
+    /// Gives how long it lately took to write a mirror.
+    fn mirror_time(&self) -> Duration {
+        Duration::from_nanos(self.mirror_nanos.load(Ordering::Relaxed))
     }
 
     /// Gives the lock back if it is kept, and does not keep it for a while: nobody looks after it,
@@ -270,7 +297,7 @@ impl Inner {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = &mut *writer {
             self.end_lease(writer);
-            writer.pace.rests_until = Some(Instant::now() + CROWD_PAUSE);
+            writer.pace.rest(CROWD_PAUSE);
         }
     }
 
@@ -303,8 +330,13 @@ impl Inner {
         drop(guard);
         let was_whole = mirrors.is_whole();
         mirrors.set_whole(false);
-        let followed = mirrors.follow(&owed).is_ok();
-        mirrors.set_whole(was_whole && followed);
+        let of_one = |one: &RefMove, next: &RefMove| {
+            one.name.session().map(|(session, _)| session)
+                == next.name.session().map(|(session, _)| session)
+        };
+        let mut sessions = owed.chunk_by(of_one);
+        let followed = sessions.try_for_each(|moves| self.follow(&mut mirrors, moves));
+        mirrors.set_whole(was_whole && followed.is_ok());
         true
     }
 }

@@ -17,6 +17,7 @@
 
 mod aside;
 mod carry_out;
+mod hearsay;
 mod lists;
 mod packs;
 mod plan;

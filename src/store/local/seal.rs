@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::disk::{self, ASIDE_SUFFIX};
+use crate::disk;
 use crate::error::{Error, Result};
 use crate::id::Kind;
 use crate::store::local::Inner;
@@ -336,7 +336,7 @@ impl Inner {
             for entry in self.disk.list_names(&dir).map_err(Error::io("list", &dir))? {
                 let mirror = dir == layout.refs_dir()
                     && !entry.name.starts_with("packed-")
-                    && !entry.name.ends_with(ASIDE_SUFFIX);
+                    && !is_aside(&entry.name);
                 let path = dir.join(&entry.name);
                 if !entry.is_dir && !mirror && !named.contains(&path) && !is_made(&path) {
                     unnamed.push(path);

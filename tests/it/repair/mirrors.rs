@@ -1,5 +1,7 @@
 //! Mirror files of long ago, as a power cut leaves them, beside a journal that lost something.
 
+use std::path::PathBuf;
+
 use sapwood::id::Id;
 use sapwood::store::{Durability, Expected, RefUpdate, RefValue, Snapshot, Store, Transaction};
 
@@ -7,7 +9,7 @@ use super::oracle::{Ids, Oracle};
 use super::{check, fix};
 use crate::faults::{file, operation};
 use crate::sim::SimDisk;
-use crate::support::{append, branch, init, open_read_only, target, update};
+use crate::support::{append, branch, init, message, open_read_only, target, update};
 
 /// Flips a bit of what the first segment says in some words.
 fn hit(disk: &SimDisk, words: &str) {
@@ -69,4 +71,40 @@ fn a_mirror_of_what_was_undone_and_sealed_brings_nothing_back() {
     let main = snapshot.reference(&branch("main")).unwrap();
     assert_eq!(main, Some(RefValue::Id(first)));
     assert_eq!(snapshot.reference(&branch("gone")).unwrap(), None);
+}
+
+#[test]
+fn a_mirror_counts_where_the_log_is_newer_than_the_refs_that_are_left() {
+    let disk = SimDisk::new(1);
+    let store = init(&disk).unwrap();
+    append(&store, "main", "the first").unwrap();
+    store.seal().unwrap();
+    let (older, bytes) = packed(&disk);
+    let newest = message("the second", vec![]);
+    let go_on = &mut |_: &dyn Snapshot| {
+        let refs = vec![update(branch("main"), newest.id())];
+        let objects = vec![newest.clone()];
+        Ok(Transaction { objects, refs, operation: Some(operation("go on")) })
+    };
+    store.commit(Durability::Full, go_on).unwrap();
+    store.seal().unwrap();
+    drop(store);
+
+    let (newer, _) = packed(&disk);
+    assert_ne!(older, newer);
+    disk.write(&older, bytes);
+    disk.flip(&newer, 8);
+    disk.flip(file("current"), 40);
+    fix(&disk).unwrap();
+    let store = open_read_only(&disk).unwrap();
+    let main = store.snapshot().unwrap().reference(&branch("main")).unwrap();
+    assert_eq!(main, Some(RefValue::Id(newest.id())));
+}
+
+/// Finds the newest snapshot of refs.
+fn packed(disk: &SimDisk) -> (PathBuf, Vec<u8>) {
+    let packed = |path: &PathBuf| path.to_string_lossy().contains("/refs/packed-");
+    let path = disk.files().into_iter().filter(packed).max().unwrap();
+    let bytes = disk.read(&path);
+    (path, bytes)
 }

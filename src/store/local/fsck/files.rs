@@ -7,10 +7,8 @@ use crate::disk::DirEntry;
 use crate::error::Error;
 use crate::store::local::layout::{PURGE, REFUSED};
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest, SegmentRecord};
-use crate::store::local::mirror::Mirrors;
 use crate::store::local::seal;
 
-use super::refs::Truth;
 use super::{Check, Severity};
 
 impl Check<'_> {
@@ -57,7 +55,7 @@ impl Check<'_> {
 
     /// Reports files that no part of the store names. Without a manifest, only those that can't be
     /// part of any store.
-    pub(super) fn stray_files(&mut self, manifest: Option<&Manifest>, truth: &Truth) {
+    pub(super) fn stray_files(&mut self, manifest: Option<&Manifest>) {
         let layout = self.layout.clone();
         let files = [
             layout.format(),
@@ -94,7 +92,7 @@ impl Check<'_> {
             self.fault(Severity::Warning, "unreadable", None, error);
         }
         self.files += below_refs.len() as u64;
-        below_refs.retain(|path| self.is_left_over(path) && !self.is_mirror(path, truth));
+        below_refs.retain(|path| self.is_left_over(path));
         for path in below_refs {
             self.check_named(&path, false, named.as_ref());
         }
@@ -107,12 +105,6 @@ impl Check<'_> {
             let why = "a repair was cut off; the next one goes on with it";
             self.odd(Severity::Warning, "repair-unfinished", &path, why);
         }
-    }
-
-    /// Says whether a file is the mirror of a ref, whatever its name looks like.
-    fn is_mirror(&self, path: &Path, truth: &Truth) -> bool {
-        let mirrors = Mirrors::new(self.disk.clone(), self.layout.clone());
-        truth.refs.keys().any(|name| mirrors.path(name) == path)
     }
 
     fn check_named(&mut self, path: &Path, is_dir: bool, named: Option<&HashSet<PathBuf>>) {

@@ -97,14 +97,31 @@ fn who_kept_the_lock_for_long_or_was_waited_for_rests() {
     for (is_long, is_awaited) in [(false, false), (true, false), (false, true), (true, true)] {
         let now = Instant::now();
         let begun = if is_long { now - KEPT_MAX } else { now + PATIENCE };
-        let mut pace = Pace::default();
-        pace.rest(&Lease { begun, owed: Owed::new() }, is_awaited);
-        assert_eq!(pace.rests_until.is_some(), is_long || is_awaited);
-        let is_for_long = pace.rests_until.is_some_and(|until| until > Instant::now() + PAUSE);
-        assert!(is_for_long <= is_awaited, "only a crowd is given more time");
-        let least = if is_awaited { CROWD_PAUSE } else { PAUSE };
-        assert!(pace.rests_until.is_none_or(|until| until >= now + least));
+        let lease = Lease { begun, owed: Owed::new() };
+        let pause = match (is_long, is_awaited) {
+            (false, false) => Duration::ZERO,
+            (true, false) => PAUSE,
+            (_, true) => CROWD_PAUSE,
+        };
+        assert_eq!(lease.pause(is_awaited, Duration::ZERO), pause);
     }
+}
+
+#[test]
+fn who_waits_for_the_lock_does_not_wait_for_many_slow_mirrors() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Arc::new(SlowRefs);
+    let (store, _) = LocalStore::init(disk, dir.path(), Options::default()).unwrap();
+    let most = OWED_TIME_MAX.div_duration_f64(SLOW).ceil() as usize;
+    let mut seen = 0;
+    for number in 0..100 {
+        commit(&store, &format!("new-{number}"), number);
+        let writer = store.inner.writer.lock().unwrap();
+        let lease = writer.as_ref().and_then(|writer| writer.lease.as_ref());
+        seen = seen.max(lease.map_or(0, |lease| lease.owed.len()));
+    }
+    assert!(seen <= most, "{seen} mirrors wait");
+    assert!(seen > 1 || is_silent(dir.path()));
 }
 
 #[test]
@@ -199,6 +216,9 @@ fn who_waits_has_its_turn_though_the_other_never_rests() {
     assert!(shows(&other, "busy", &value));
 }
 
+/// How long it takes at least to open a file of a ref on a slow disk.
+const SLOW: Duration = Duration::from_millis(2);
+
 /// A disk on which files of refs are opened slowly.
 #[derive(Debug)]
 struct SlowRefs;
@@ -206,7 +226,7 @@ struct SlowRefs;
 impl OverOs for SlowRefs {
     fn open_file(&self, path: &Path, mode: OpenMode) -> std::io::Result<Box<dyn DiskFile>> {
         if path.components().any(|part| part.as_os_str() == "refs") {
-            std::thread::sleep(2 * BUSY);
+            std::thread::sleep(SLOW);
         }
         OsDisk.open(path, mode)
     }

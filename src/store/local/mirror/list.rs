@@ -30,6 +30,7 @@ impl Mirrors {
             parts.push(entry.name);
             if entry.is_dir && parts.len() < DEPTH_MAX {
                 self.list_below(&path, parts, found);
+            // Before, files were half written here, too: a branch of such a name is not told.
             } else if !parts.last().is_some_and(|name| is_aside(name))
                 && let Some(name) = name_of(parts).filter(|name| self.is_at(name, &path))
                 && let Ok(bytes) = disk::read_file(&*self.disk, &path, BYTES_MAX)

@@ -2,26 +2,25 @@
 //! nothing is missing.
 //!
 //! The values that a ref took are gathered in their order: the snapshot's, then those of the
-//! journal's groups. Where a group or the snapshot is damaged, the mirror files are asked too, and
-//! where all of that leads to nothing whole, the log of operations.
+//! journal's groups. Where a group or the snapshot is damaged, the mirror files are asked too (in
+//! `hearsay`), and where all of that leads to nothing whole, the log of operations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::object::{NewObject, Session};
-use crate::store::local::mirror::Mirrors;
 use crate::store::local::segment::salvage::FoundGroup;
 use crate::store::{RefName, RefValue, SYMBOLIC_DEPTH_MAX};
 
+use super::hearsay::Hearsay;
 use super::survey::{FoundSegment, Survey};
 
 /// How many objects between a lost value and the one that took its place are named.
 const LISTED_MAX: usize = 10_000;
 
 /// The values that a ref took, oldest first; `None` where there was no such ref.
-type Values = Vec<Option<RefValue>>;
+pub(super) type Values = Vec<Option<RefValue>>;
 
 /// What the refs are to be.
 #[derive(Default)]
@@ -46,14 +45,6 @@ impl Refs {
             }
         }
     }
-}
-
-/// What is said of refs by what nothing vouches for.
-#[derive(Default)]
-struct Hearsay {
-    mirrors: BTreeMap<RefName, RefValue>,
-    /// The refs that there may be.
-    names: BTreeSet<RefName>,
 }
 
 /// A ref that can't stay where it was.
@@ -111,7 +102,7 @@ impl Survey<'_> {
     }
 
     /// Says whether a ref may have a value: nothing that it leads to is missing.
-    fn fits(&self, name: &RefName, value: &RefValue) -> bool {
+    pub(super) fn fits(&self, name: &RefName, value: &RefValue) -> bool {
         match value {
             RefValue::Symbolic(_) => true,
             RefValue::Id(id) => self.inventory.is_closed(id) && self.is_of_kind(name, id),
@@ -181,85 +172,8 @@ impl Survey<'_> {
         best.1
     }
 
-    /// Gathers which refs there may be, and the mirror files, where moves of refs are lost.
-    fn hearsay(&self) -> Hearsay {
-        let mut hearsay = Hearsay::default();
-        if self.knows_all_moves() {
-            return hearsay;
-        }
-        let files = Mirrors::new(Arc::clone(&self.disk), self.layout.clone());
-        hearsay.mirrors.extend(files.list());
-        hearsay.names.extend(hearsay.mirrors.keys().cloned());
-        // Where there are no mirrors, nothing says which names are right.
-        let all = hearsay.mirrors.is_empty();
-        let packed = self.snapshot.refs.iter().filter(|found| all || found.is_sound);
-        hearsay.names.extend(packed.map(|found| found.name.clone()));
-        let groups = groups(&self.segments).filter(|group| all || group.is_sound);
-        let moved = groups.flat_map(|group| &group.moves).map(|item| item.name.clone());
-        hearsay.names.extend(moved);
-        hearsay
-    }
-
-    /// Says whether what nothing vouches for is likely: a ref of this name, and a value that it may
-    /// have.
-    fn is_likely(&self, hearsay: &Hearsay, name: &RefName, value: Option<&RefValue>) -> bool {
-        hearsay.names.contains(name)
-            && match value {
-                None => true,
-                Some(value @ RefValue::Id(_)) => self.fits(name, value),
-                Some(value @ RefValue::Symbolic(target)) => {
-                    hearsay.names.contains(target) || hearsay.mirrors.get(name) == Some(value)
-                }
-            }
-    }
-
-    /// Takes the values of mirror files where they are newer than what is known: a power cut leaves
-    /// mirrors of long ago.
-    fn ask_mirrors(&self, hearsay: &Hearsay, known: &mut BTreeMap<RefName, Values>) {
-        // Operations that were sealed are older than a snapshot.
-        let mut logged = match self.snapshot.is_whole {
-            true => self.logged(&hearsay.mirrors.keys().cloned().collect()),
-            false => HashMap::new(),
-        };
-        for (name, value) in &hearsay.mirrors {
-            let is_right = match value {
-                RefValue::Id(_) => self.fits(name, value),
-                // Nothing tells whether it was hit, unless what it names is there.
-                RefValue::Symbolic(target) => {
-                    !known.contains_key(name) && hearsay.names.contains(target)
-                }
-            };
-            let values = known.entry(name.clone()).or_default();
-            let is_removed = values.last().is_some_and(Option::is_none);
-            let older = logged.remove(name).unwrap_or_default();
-            let is_old = is_removed || self.is_passed(values.iter().chain(&older), value);
-            if is_right && !is_old {
-                values.push(Some(value.clone()));
-            }
-        }
-        known.retain(|_, values| !values.is_empty());
-    }
-
-    /// Says whether one of some values is another one, or has it on its path. All are asked: the
-    /// path of the newest ends at what is lost.
-    fn is_passed<'v>(
-        &self,
-        values: impl Iterator<Item = &'v Option<RefValue>>,
-        value: &RefValue,
-    ) -> bool {
-        let mut seen = HashSet::new();
-        values.flatten().any(|known| match (known, value) {
-            (RefValue::Id(known), RefValue::Id(id)) => {
-                let number = self.inventory.number_of(id);
-                let mut path = self.inventory.path(known).take_while(|step| seen.insert(*step));
-                path.any(|step| Some(step) == number)
-            }
-            _ => known == value,
-        })
-    }
-
     /// Gathers what the log of operations says of some refs, oldest first.
-    fn logged(&self, names: &BTreeSet<RefName>) -> HashMap<RefName, Values> {
+    pub(super) fn logged(&self, names: &BTreeSet<RefName>) -> HashMap<RefName, Values> {
         let mut logged: HashMap<RefName, Values> = HashMap::new();
         if names.is_empty() {
             return logged;
@@ -424,7 +338,7 @@ impl Survey<'_> {
 }
 
 /// Gives the groups of segments, in order.
-fn groups(segments: &[FoundSegment]) -> impl Iterator<Item = &FoundGroup> {
+pub(super) fn groups(segments: &[FoundSegment]) -> impl Iterator<Item = &FoundGroup> {
     let remains = segments.iter().filter_map(|segment| segment.remains.as_ref());
     remains.flat_map(|remains| &remains.groups)
 }
