@@ -34,10 +34,9 @@ const KEPT_MAX: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long it is not kept after somebody had to wait for it: there may be a crowd.
 const CROWD_PAUSE: Duration = Duration::from_millis(100);
-/// How many mirrors may wait to be written, and how long that may take: who waits for the lock
-/// waits for them.
+/// How many mirrors may wait to be written. Nor may they take longer than the lock is kept: who
+/// waits for it waits for them.
 const OWED_MAX: usize = 256;
-const OWED_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// What only a writer needs, but for the mirrors.
 #[derive(Debug)]
@@ -173,7 +172,7 @@ fn moves_of(owed: Owed) -> Vec<RefMove> {
 impl Lease {
     fn owes_much(&self, mirror_time: Duration) -> bool {
         let time = mirror_time.saturating_mul(self.owed.len() as u32);
-        self.owed.len() >= OWED_MAX || time >= OWED_TIME_MAX
+        self.owed.len() >= OWED_MAX || time >= KEPT_MAX
     }
 
     /// Gives how long the lock is not kept when this has ended, and perhaps somebody waited for it.

@@ -112,7 +112,7 @@ fn who_waits_for_the_lock_does_not_wait_for_many_slow_mirrors() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(SlowRefs);
     let (store, _) = LocalStore::init(disk, dir.path(), Options::default()).unwrap();
-    let most = OWED_TIME_MAX.div_duration_f64(SLOW).ceil() as usize;
+    let most = KEPT_MAX.div_duration_f64(SLOW).ceil() as usize;
     let mut seen = 0;
     for number in 0..100 {
         commit(&store, &format!("new-{number}"), number);
