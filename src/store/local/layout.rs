@@ -39,6 +39,13 @@ impl Layout {
         self.root.join(CURRENT)
     }
 
+    /// Says whether a file below `refs/` is no mirror by its name.
+    pub(crate) fn is_no_mirror(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let top = path.parent() == Some(&*self.refs_dir());
+        top && (is_aside(&name) || name.starts_with("packed-"))
+    }
+
     pub(crate) fn lock(&self) -> PathBuf {
         self.root.join("lock")
     }

@@ -11,7 +11,8 @@
 //!   what it owed to the next writer.
 //! - It is given back at the end of a commit, or of its sync, when somebody waits for it; by the
 //!   housekeeper, which looks every five milliseconds, when somebody waits, when nobody commits any
-//!   more, or after fifty; and before anything else that takes the lock in this process.
+//!   more, or after fifty; when the mirrors would take as long; and before anything else that takes
+//!   the lock in this process.
 //! - Only where who waits can be seen (a bell that is not silent) and there is a housekeeper.
 
 use std::collections::BTreeMap;

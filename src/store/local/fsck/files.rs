@@ -92,7 +92,7 @@ impl Check<'_> {
             self.fault(Severity::Warning, "unreadable", None, error);
         }
         self.files += below_refs.len() as u64;
-        below_refs.retain(|path| self.is_left_over(path));
+        below_refs.retain(|path| self.layout.is_no_mirror(path));
         for path in below_refs {
             self.check_named(&path, false, named.as_ref());
         }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::local::inventory::Missing;
-use crate::store::local::layout;
 use crate::store::local::manifest::{FileRecord, Manifest};
 use crate::store::local::mirror::{self, Mirrors};
 use crate::store::local::oplog::OperationLog;
@@ -212,18 +211,11 @@ impl Check<'_> {
                 }
             });
         }
-        strays.retain(|path| !expected.contains(path) && !self.is_left_over(path));
+        strays.retain(|path| !expected.contains(path) && !self.layout.is_no_mirror(path));
         for path in strays {
             findings.push(odd_mirror("mirror-stray", path, "no ref has this file"));
         }
         Ok(findings)
-    }
-
-    /// Says whether a file below `refs/` is no mirror by its name.
-    pub(super) fn is_left_over(&self, path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let top = path.parent() == Some(&*self.layout.refs_dir());
-        top && (layout::is_aside(&name) || name.starts_with("packed-"))
     }
 
     /// Lists the files below a directory of `refs/`.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::store::local::layout;
 use crate::store::local::loose::Loose;
 use crate::store::local::manifest::Manifest;
 use crate::store::local::mirror::Mirrors;
@@ -99,10 +98,7 @@ impl CarryOut<'_> {
         let mut found = Vec::new();
         self.files_below(&layout.refs_dir(), 0, &mut found);
         for path in found {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let top = path.parent() == Some(&*layout.refs_dir());
-            let is_other = top && (layout::is_aside(&name) || name.starts_with("packed-"));
-            if !right.contains(&path) && !is_other {
+            if !right.contains(&path) && !layout.is_no_mirror(&path) {
                 self.aside.take(&path)?;
             }
         }
