@@ -39,12 +39,12 @@ impl Default for Layout {
 impl Layout {
     /// Notes what stands before the value at a place. What stands between the first two values of
     /// a file, it takes for what stands between all.
-    pub fn note(&mut self, place: u64, before: String) {
+    pub fn note(&mut self, place: u64, before: &str) {
         if self.anew && place == 1 && before.contains('\n') {
-            self.between.clone_from(&before);
+            before.clone_into(&mut self.between);
         }
         if before != self.usual(place) {
-            self.seams.push((place, before));
+            self.seams.push((place, before.to_owned()));
         }
     }
 
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn a_plain_file_has_nothing_to_say() {
         let mut layout = Layout::default();
-        layout.note(0, "\n".to_owned());
-        layout.note(1, "\n".to_owned());
+        layout.note(0, "\n");
+        layout.note(1, "\n");
         assert_eq!(layout.body(), Value::Null);
         assert_eq!(Layout::read(&Value::Null), layout);
     }
@@ -141,7 +141,7 @@ mod tests {
             tail: "".into(),
         };
         for (place, before) in ["", "\r\n", "", "\r\n\r\n", "\r\n"].into_iter().enumerate() {
-            layout.note(place as u64, before.to_owned());
+            layout.note(place as u64, before);
         }
         assert_eq!(layout.between, "\r\n");
         assert_eq!(layout.seams, [(2, String::new()), (3, "\r\n\r\n".to_owned())]);

@@ -1,8 +1,9 @@
 //! `import`: the session files of other programs, each as a session of its own.
 //!
-//! Two threads work: one reads, splits and parses ahead (`feed`), the other makes entries of the
-//! values and a tree of the entries (`intake`), and lands each file's session with its last
-//! transaction (`land`). What hangs on values of other files is found in `elsewhere`.
+//! Up to two threads read, split and parse ahead, a file each (`feed`); the one that imports takes
+//! the files in their order, makes entries of the values and a tree of the entries (`intake`), and
+//! lands each file's session with its last transaction (`land`). What hangs on values of other
+//! files is found in `elsewhere`.
 //!
 //! A file that was imported before is read on from where it ended then, if it still begins as it
 //! did; if not, its session begins anew, and what it was stays in the transcript.
@@ -33,7 +34,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use crate::codec::Value;
 use crate::dialect::memory_tree::MEMORY_TREE;
 use crate::dialect::{self, Dialect};
 use crate::disk::{self, SourceFile};
@@ -44,7 +44,7 @@ use crate::repo::Repo;
 use crate::store::Operation;
 
 use elsewhere::Elsewhere;
-use feed::{Fed, Order, Origin, STRETCHES_WAITING};
+use feed::{Fed, Order, Origin, STRETCHES_WAITING, Spent};
 use files::File;
 use intake::Intake;
 use large::Large;
@@ -53,6 +53,9 @@ pub use files::{Found, find_files};
 pub(crate) use memory_tree::is_part;
 pub(crate) use names::{BRANCH_CHARACTERS_MAX, BRANCH_WORDS_MAX, branch_words, stem_of_one};
 pub use report::{ImportChange, ImportNote, ImportOutcome, Imported, Oddity, Strange, Tally};
+
+/// From here on, two threads read.
+const MUCH_BYTES: u64 = 1 << 20;
 
 /// What to import.
 #[derive(Clone, Debug, Default)]
@@ -163,10 +166,17 @@ struct Importer<'a> {
     note: &'a mut dyn FnMut(ImportNote<'_>),
 }
 
-/// What comes from the thread that reads, and what goes back to it.
+/// What one thread reads.
+#[derive(Default)]
+struct Share {
+    orders: Vec<Order>,
+    bytes: u64,
+}
+
+/// What comes from a thread that reads, and what goes back to it.
 struct Feed {
     source: Receiver<Fed>,
-    spent: Sender<Vec<Value>>,
+    spent: Sender<Spent>,
 }
 
 impl Importer<'_> {
@@ -191,38 +201,55 @@ impl Importer<'_> {
         changed
     }
 
-    /// Reads files one after the other.
+    /// Takes in files one after the other, read ahead by two threads where there is much to read.
     fn pass(&mut self, mut files: Vec<File>) -> Result<()> {
-        let mut orders = Vec::with_capacity(files.len());
+        let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+        let is_much = files.len() > 1 && bytes >= MUCH_BYTES;
+        let mut shares: Vec<Share> =
+            (0..1 + usize::from(is_much)).map(|_| Share::default()).collect();
+        let mut readers = Vec::with_capacity(files.len());
         for file in &mut files {
-            let prefix = file.sid.as_deref().map(|sid| self.prefix(sid)).transpose()?.flatten();
-            let origin = match file.stream.take() {
-                Some(stream) => Origin::Stream(stream),
-                None => Origin::File(file.path.clone().unwrap_or_default()),
-            };
-            orders
-                .push(Order { origin, known: prefix.filter(|_| !file.is_again && !file.is_late) });
+            let reader = (0..shares.len()).min_by_key(|at| shares[*at].bytes).unwrap_or_default();
+            shares[reader].bytes += file.bytes;
+            shares[reader].orders.push(self.order(file)?);
+            readers.push(reader);
         }
         let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
         let scrubber = self.options.scrubber.as_deref();
         let first = files.first().and_then(|file| file.path.as_deref()).unwrap_or(Path::new("-"));
         thread::scope(|scope| {
-            let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
-            let (spent, given_back) = mpsc::channel();
-            let feed = move || {
-                let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
-                let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
-                feed::feed(orders, scrubber, &sink, &given_back, ahead);
-            };
+            let mut feeds = Vec::with_capacity(shares.len());
+            for share in shares {
+                let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
+                let (spent, given_back) = mpsc::channel();
+                let blobs = blobs.clone();
+                let feed = move || {
+                    let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
+                    let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
+                    feed::feed(share.orders, scrubber, &sink, &given_back, ahead);
+                };
+                let begun = thread::Builder::new().spawn_scoped(scope, feed);
+                begun.map_err(Error::io("begin a thread to read", first))?;
+                feeds.push(Feed { source, spent });
+            }
+            drop(blobs);
             let write = move || large.write(repo, &handed_on);
-            let begun = thread::Builder::new().spawn_scoped(scope, feed);
-            begun.map_err(Error::io("begin a thread to read", first))?;
-            // Where no second one can be had, large objects are written with the others.
+            // Where no further one can be had, large objects are written with the others.
             let _ = thread::Builder::new().spawn_scoped(scope, write);
-            let fed = Feed { source, spent };
-            files.iter().try_for_each(|file| self.file(file, &fed, large))
+            let mut read = files.iter().zip(readers);
+            read.try_for_each(|(file, reader)| self.file(file, &feeds[reader], large))
         })
+    }
+
+    /// Says what is to be read of a file.
+    fn order(&self, file: &mut File) -> Result<Order> {
+        let prefix = file.sid.as_deref().map(|sid| self.prefix(sid)).transpose()?.flatten();
+        let origin = match file.stream.take() {
+            Some(stream) => Origin::Stream(stream),
+            None => Origin::File(file.path.clone().unwrap_or_default()),
+        };
+        Ok(Order { origin, known: prefix.filter(|_| !file.is_again && !file.is_late) })
     }
 
     /// Takes in one file.
@@ -247,16 +274,17 @@ impl Importer<'_> {
         let mut refused = None;
         let ending = loop {
             match feed.source.recv() {
-                Ok(Fed::Values(values, style)) => {
+                Ok(Fed::Values(mut values, style)) => {
                     intake.write_as(style);
                     let bytes: usize = values.iter().map(|value| value.bytes).sum();
                     self.outcome.bytes_read += bytes as u64;
                     (self.note)(ImportNote::Progress(self.outcome.bytes_read, self.bytes_total));
                     if refused.is_none()
-                        && let Err(error) = intake.take(values, &mut self.elsewhere)
+                        && let Err(error) = intake.take(&mut values, &mut self.elsewhere)
                     {
                         refused = Some(of_file(error)?);
                     }
+                    intake.spent.pieces.push(values);
                     // Who does not listen any more has read all there is.
                     let _ = feed.spent.send(std::mem::take(&mut intake.spent));
                 }
@@ -272,7 +300,8 @@ impl Importer<'_> {
         let placed = intake
             .recognise(&mut self.elsewhere)
             .and_then(|()| intake.place_all(&mut self.elsewhere))
-            .and_then(|()| self.finish(file, intake, ending, resumed, bytes));
+            .and_then(|()| self.finish(file, &mut intake, ending, resumed, bytes));
+        let _ = feed.spent.send(intake.spent);
         match placed {
             Err(error) => {
                 let error = of_file(error)?;

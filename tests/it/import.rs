@@ -1,5 +1,6 @@
 //! Importing session files through the binary, and getting them back byte for byte.
 
+mod ahead;
 mod bad;
 mod between;
 mod exported;

@@ -180,7 +180,7 @@ impl Parser<'_> {
             self.at += 1;
             return Ok(text);
         }
-        let mut text = String::with_capacity(2 * (self.at - start) + 16);
+        let mut text = String::with_capacity(self.closing_quote() - start);
         text.push_str(&self.text[start..self.at]);
         loop {
             match self.byte() {
@@ -196,6 +196,18 @@ impl Parser<'_> {
             self.at = special(self.text.as_bytes(), run);
             text.push_str(&self.text[run..self.at]);
         }
+    }
+
+    /// Finds where the string ends that goes on here: it is no longer than its text, and what is
+    /// made for it at once needs not grow.
+    fn closing_quote(&self) -> usize {
+        let bytes = self.text.as_bytes();
+        let is_free = |quote: &usize| {
+            let slashes = bytes[self.at..*quote].iter().rev().take_while(|byte| **byte == b'\\');
+            slashes.count() % 2 == 0
+        };
+        let mut quotes = memchr::memchr_iter(b'"', &bytes[self.at..]).map(|more| self.at + more);
+        quotes.find(is_free).unwrap_or(bytes.len())
     }
 
     fn escape(&mut self) -> Result<char> {

@@ -1,10 +1,9 @@
-//! Reading files ahead of the import, in a thread of its own.
+//! Reading files ahead of the import, in threads of their own.
 //!
-//! The thread reads, splits, parses, and lifts long strings; what depends on the values before it
-//! is left to the import. Files follow one another without a pause, and only a few stretches wait
-//! at a time, so memory is bounded whatever the length of a file. Values come back when they are
-//! used up, and are dropped where they were made: two threads that use the same piece of the heap
-//! wait for each other.
+//! A thread reads, splits, parses, and lifts long strings; what depends on the values before it is
+//! left to the import. Files follow one another without a pause, and only a few stretches wait at a
+//! time, so memory is bounded whatever the length of a file. What is used up comes back, and is
+//! dropped where it was made: two threads that use the same piece of the heap wait for each other.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -15,12 +14,16 @@ use crate::codec::json::{self, Rigour, Style};
 use crate::dialect::{LINE_BYTES_MAX, Odd, Piece, Splitter};
 use crate::disk;
 use crate::error::{Error, Result};
+use crate::id::Kind;
 use crate::object::{self, NewObject};
 use crate::ops::redact::Scrubber;
 
 /// How much of a file is handed on at a time, and how many such stretches may wait.
 const STRETCH_BYTES: usize = 128 << 10;
 pub(super) const STRETCHES_WAITING: usize = 16;
+
+/// How many blobs are kept to be given back; a stretch has fewer.
+const SPENT_MAX: usize = 1 << 13;
 
 /// A file that is one document is held in memory whole; a longer one is read by lines.
 const DOCUMENT_BYTES_MAX: u64 = 12 << 20;
@@ -65,6 +68,7 @@ pub(super) enum Fed {
 }
 
 /// A piece of a file whose long strings are blobs.
+#[derive(Default)]
 pub(super) struct Prepared {
     pub(super) before: String,
     pub(super) value: Option<Value>,
@@ -74,6 +78,22 @@ pub(super) struct Prepared {
     pub(super) bytes: usize,
     pub(super) line: u64,
     pub(super) odd: Option<Odd>,
+}
+
+/// What is used up of that.
+#[derive(Default)]
+pub(super) struct Spent {
+    pub(super) pieces: Vec<Vec<Prepared>>,
+    blobs: Vec<NewObject>,
+}
+
+impl Spent {
+    /// Keeps an object to be given back, if it was made with a piece.
+    pub(super) fn keep(&mut self, object: NewObject) {
+        if object.kind() == Kind::Blob && self.blobs.len() < SPENT_MAX {
+            self.blobs.push(object);
+        }
+    }
 }
 
 /// What is known of a file when it has been read.
@@ -94,7 +114,7 @@ pub(super) fn feed(
     orders: Vec<Order>,
     scrubber: Option<&Scrubber>,
     sink: &SyncSender<Fed>,
-    spent: &Receiver<Vec<Value>>,
+    spent: &Receiver<Spent>,
     ahead: Ahead<'_>,
 ) {
     // One for all files: a new one would be memory that nobody has touched yet.
@@ -112,8 +132,8 @@ pub(super) fn feed(
 
 struct Feeder<'a> {
     ahead: Ahead<'a>,
-    /// Values that are used up.
-    spent: &'a Receiver<Vec<Value>>,
+    /// What comes back.
+    spent: &'a Receiver<Spent>,
     /// Replaces what must not be stored.
     scrubber: Option<&'a Scrubber>,
     reader: Box<dyn Read + Send>,
@@ -134,7 +154,7 @@ impl<'a> Feeder<'a> {
     fn open(
         order: Order,
         scrubber: Option<&'a Scrubber>,
-        spent: &'a Receiver<Vec<Value>>,
+        spent: &'a Receiver<Spent>,
         ahead: Ahead<'a>,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Feeder<'a>> {

@@ -21,7 +21,7 @@ impl Importer<'_> {
     pub(super) fn finish(
         &mut self,
         file: &File,
-        mut intake: Intake<'_>,
+        intake: &mut Intake<'_>,
         ending: Ending,
         resumed: bool,
         bytes: u64,
@@ -33,7 +33,7 @@ impl Importer<'_> {
             (self.note)(ImportNote::Unknown(&path));
             return Ok(());
         };
-        let is_late = intake.has_late_parents() || self.is_answered(file, &intake);
+        let is_late = intake.has_late_parents() || self.is_answered(file, intake);
         if is_late && !file.is_again && file.path.is_some() {
             self.dry_seen = std::mem::take(&mut intake.dry_seen);
             self.late.extend(file.path.clone());
@@ -47,7 +47,7 @@ impl Importer<'_> {
         if is_unmoved && !is_circle {
             return Ok(());
         }
-        let change = self.change(file, &intake, &ending, resumed)?;
+        let change = self.change(file, intake, &ending, resumed)?;
         if change == ImportChange::Rewritten {
             intake.odd(Strange::Rewritten, 1);
         }
@@ -58,7 +58,7 @@ impl Importer<'_> {
         if is_unmoved || change == ImportChange::Unchanged || self.options.dry_run {
             intake.flush()?;
         } else {
-            session = self.land(file, &mut intake, ending, is_late)?;
+            session = self.land(file, intake, ending, is_late)?;
         }
         self.dry_seen = std::mem::take(&mut intake.dry_seen);
         if session.is_none() && !self.options.dry_run {
@@ -71,8 +71,8 @@ impl Importer<'_> {
             change,
             values: intake.source.values,
             bytes,
-            tally: intake.tally,
-            odds: intake.odds,
+            tally: std::mem::take(&mut intake.tally),
+            odds: std::mem::take(&mut intake.odds),
             odd_count: intake.odd_count,
         });
         Ok(())

@@ -6,14 +6,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::codec::Value;
 use crate::codec::json::Style;
 use crate::dialect::{self, Dialect, Layout, Parent, Source, Step, Voice};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdSet};
 use crate::object::{Entry, LABEL_BYTES_MAX, NewObject};
 use crate::ops::import::elsewhere::Elsewhere;
-use crate::ops::import::feed::Prepared;
+use crate::ops::import::feed::{Prepared, Spent};
 use crate::ops::import::large::Large;
 use crate::ops::import::late::GATHERED_BYTES_MAX;
 use crate::ops::import::report::{Oddity, Strange, Tally};
@@ -37,9 +36,6 @@ pub(super) const STRETCH_VALUES: usize = 4096;
 
 /// How much is committed together.
 pub(super) const COMMIT_BYTES: usize = 3 << 20;
-
-/// How many values are kept to be given back; a stretch has fewer.
-const SPENT_MAX: usize = 1 << 13;
 
 /// How many oddities of a file are told one by one.
 const ODDITIES_TOLD_MAX: usize = 1000;
@@ -66,8 +62,8 @@ pub(super) struct Intake<'a> {
     pub(super) time: i64,
     pub(super) objects: Vec<NewObject>,
     pub(super) objects_bytes: usize,
-    /// The values of entries that were encoded.
-    pub(super) spent: Vec<Value>,
+    /// What goes back to the thread that reads.
+    pub(super) spent: Spent,
     /// The lines of the objects that are gathered.
     lines: Vec<(Id, u64)>,
     /// Parents that were not found, by the hashes of their ids.
@@ -109,7 +105,7 @@ impl<'a> Intake<'a> {
             time: 0,
             objects: Vec::new(),
             objects_bytes: 0,
-            spent: Vec::new(),
+            spent: Spent::default(),
             lines: Vec::new(),
             orphans: BTreeMap::new(),
             absent: HashSet::new(),
@@ -182,14 +178,18 @@ impl<'a> Intake<'a> {
     }
 
     /// Takes values in; what can't be placed waits until the dialect is known.
-    pub(super) fn take(&mut self, values: Vec<Prepared>, elsewhere: &mut Elsewhere) -> Result<()> {
+    pub(super) fn take(
+        &mut self,
+        values: &mut Vec<Prepared>,
+        elsewhere: &mut Elsewhere,
+    ) -> Result<()> {
         if self.dialect.is_some() {
-            return values.into_iter().try_for_each(|value| self.value(value, elsewhere));
+            return values.iter_mut().try_for_each(|value| self.value(value, elsewhere));
         }
         if self.is_unknown {
             return Ok(());
         }
-        self.waiting.extend(values);
+        self.waiting.append(values);
         let maps = self.waiting.iter().filter(|one| one.value.is_some()).count();
         let bytes: usize = self.waiting.iter().map(|one| one.bytes).sum();
         if maps >= VALUES_RECOGNISED || bytes >= BYTES_RECOGNISED {
@@ -217,14 +217,16 @@ impl<'a> Intake<'a> {
         if self.dialect.is_none() {
             return Ok(());
         }
-        let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_iter().try_for_each(|value| self.value(value, elsewhere))
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.iter_mut().try_for_each(|value| self.value(value, elsewhere))?;
+        self.spent.pieces.push(waiting);
+        Ok(())
     }
 
-    fn value(&mut self, prepared: Prepared, elsewhere: &mut Elsewhere) -> Result<()> {
-        let step = self.step(&prepared);
+    fn value(&mut self, prepared: &mut Prepared, elsewhere: &mut Elsewhere) -> Result<()> {
+        let step = self.step(prepared);
         match self.is_whole && self.gathered_bytes <= GATHERED_BYTES_MAX {
-            true => self.gather(prepared, step, elsewhere),
+            true => self.gather(std::mem::take(prepared), step, elsewhere),
             false => self.place_next(prepared, step, elsewhere),
         }
     }
@@ -232,13 +234,13 @@ impl<'a> Intake<'a> {
     /// Gives a value its place behind those before it.
     pub(super) fn place_next(
         &mut self,
-        mut prepared: Prepared,
+        prepared: &mut Prepared,
         step: Step,
         elsewhere: &mut Elsewhere,
     ) -> Result<()> {
         let line = prepared.line;
         let (hang, parent) = self.parent(&step, line, elsewhere)?;
-        self.note_before(std::mem::take(&mut prepared.before));
+        self.note_before(&prepared.before);
         let id = self.put(prepared, &step, parent)?;
         self.seat(id, &step, hang, line, elsewhere);
         match self.objects_bytes >= COMMIT_BYTES {
@@ -302,10 +304,10 @@ impl<'a> Intake<'a> {
         Ok((Hang::Top, None))
     }
 
-    /// Makes an entry of a value, and gives its id.
+    /// Makes an entry of a value, and gives its id. The value stays where it is.
     pub(super) fn put(
         &mut self,
-        prepared: Prepared,
+        prepared: &mut Prepared,
         step: &Step,
         parent: Option<Id>,
     ) -> Result<Id> {
@@ -315,27 +317,25 @@ impl<'a> Intake<'a> {
             label: label(&step.label),
             time: self.time,
             parents: parent.into_iter().collect(),
-            body: prepared.value.unwrap_or_default(),
-            raw: prepared.raw,
+            body: prepared.value.take().unwrap_or_default(),
+            raw: prepared.raw.take(),
         };
-        for blob in prepared.blobs {
+        for blob in prepared.blobs.drain(..) {
             self.lines.push((blob.id(), prepared.line));
             self.objects_bytes += blob.content().len();
             self.objects.push(blob);
         }
         let object = entry.encode()?;
-        if self.spent.len() < SPENT_MAX {
-            self.spent.push(entry.body);
-        }
         let id = object.id();
         self.lines.push((id, prepared.line));
+        (prepared.value, prepared.raw) = (Some(entry.body), entry.raw);
         self.objects_bytes += object.content().len();
         self.objects.push(object);
         Ok(id)
     }
 
     /// Notes what stands before the next value, and begins a stretch where that is due.
-    pub(super) fn note_before(&mut self, before: String) {
+    pub(super) fn note_before(&mut self, before: &str) {
         let place = (self.tree.len() - self.known) % STRETCH_VALUES;
         if place == 0
             && self.tree.len() > self.known
@@ -377,12 +377,17 @@ impl<'a> Intake<'a> {
     /// Commits what has been gathered, and counts what the store had of it.
     pub(super) fn flush(&mut self) -> Result<()> {
         let objects = self.settle()?;
-        if self.is_dry || objects.is_empty() {
-            return Ok(());
-        }
         let lines = std::mem::take(&mut self.lines);
+        if !self.is_dry && !objects.is_empty() {
+            self.commit(&objects, &lines)?;
+        }
+        objects.into_iter().for_each(|object| self.spent.keep(object));
+        Ok(())
+    }
+
+    fn commit(&self, objects: &[NewObject], lines: &[(Id, u64)]) -> Result<()> {
         let committed = self.repo.commit(Durability::Relaxed, &mut |_| {
-            Ok(Transaction { objects: objects.clone(), ..Transaction::default() })
+            Ok(Transaction { objects: objects.to_vec(), ..Transaction::default() })
         });
         committed.map_err(|error| match error {
             Error::Removed { id, kind, .. } => {
@@ -395,40 +400,31 @@ impl<'a> Intake<'a> {
 
     /// Takes what has been gathered and the store has not.
     pub(super) fn settle(&mut self) -> Result<Vec<NewObject>> {
-        let mut objects = std::mem::take(&mut self.objects);
+        let objects = std::mem::take(&mut self.objects);
         self.objects_bytes = 0;
         let new_ahead: IdSet =
             objects.iter().filter(|object| self.large.is_new(object)).map(NewObject::id).collect();
-        let snapshot = self.repo.snapshot()?;
-        let known = snapshot.known(&objects)?;
+        let known = self.repo.snapshot()?.known(&objects)?;
         let mut seen = IdSet::default();
-        let mut place = 0;
-        let tally = &mut self.tally;
-        let dry_seen = &mut self.dry_seen;
-        let is_dry = self.is_dry;
-        objects.retain(|object| {
-            let is_new = (!known[place] || new_ahead.contains(&object.id()))
+        let mut missing = Vec::with_capacity(objects.len());
+        for (object, is_known) in objects.into_iter().zip(known) {
+            let is_new = (!is_known || new_ahead.contains(&object.id()))
                 && seen.insert(object.id())
-                && (!is_dry || dry_seen.insert(object.id()));
-            place += 1;
-            let is_entry = object.kind() == Entry::KIND;
-            let (all, shared) = match is_entry {
-                true => (&mut tally.entries, &mut tally.entries_shared),
-                false => (&mut tally.strings, &mut tally.strings_shared),
-            };
-            *all += 1;
-            *shared += u64::from(!is_new);
-            let bytes = object.content().len() as u64;
-            *if is_new { &mut tally.bytes_new } else { &mut tally.bytes_shared } += bytes;
-            is_new
-        });
-        Ok(objects)
+                && (!self.is_dry || self.dry_seen.insert(object.id()));
+            self.tally.count(&object, is_new);
+            match is_new {
+                true => missing.push(object),
+                false => self.spent.keep(object),
+            }
+        }
+        Ok(missing)
     }
 }
 
 /// Makes a type of an entry of the word that a file has for it.
 fn label(word: &str) -> String {
-    let mut label: String = word.chars().filter(|letter| !letter.is_control()).collect();
+    let mut label = word.to_owned();
+    label.retain(|letter| !letter.is_control());
     while label.len() > LABEL_BYTES_MAX {
         label.pop();
     }

@@ -149,8 +149,8 @@ impl Intake<'_> {
         self.gathered_bytes += prepared.bytes.saturating_sub(lifted);
         self.gathered.push((prepared, step));
         if self.gathered_bytes > GATHERED_BYTES_MAX {
-            for (prepared, step) in std::mem::take(&mut self.gathered) {
-                self.place_next(prepared, step, elsewhere)?;
+            for (mut prepared, step) in std::mem::take(&mut self.gathered) {
+                self.place_next(&mut prepared, step, elsewhere)?;
             }
         }
         match self.objects_bytes >= COMMIT_BYTES {
@@ -168,14 +168,14 @@ impl Intake<'_> {
                 if ready.is_circle {
                     self.odd(Strange::Circle, ready.prepared.line);
                 }
-                let Ready { row, prepared, step, before, .. } = ready;
+                let Ready { row, mut prepared, step, before, .. } = ready;
                 let line = prepared.line;
                 let (hang, parent) = match ready.parent {
                     Some((row, id)) => (Hang::On(row), Some(id)),
                     None if ready.is_circle => (Hang::Top, None),
                     None => self.parent(&step, line, elsewhere)?,
                 };
-                let id = self.put(prepared, &step, parent)?;
+                let id = self.put(&mut prepared, &step, parent)?;
                 late.placed(Placed { id, hang, step, before, line }, row);
                 if self.objects_bytes >= COMMIT_BYTES {
                     self.flush()?;
@@ -183,7 +183,7 @@ impl Intake<'_> {
             }
         }
         for Placed { id, hang, step, before, line } in late.into_placed() {
-            self.note_before(before);
+            self.note_before(&before);
             self.seat(id, &step, hang, line, elsewhere);
         }
         Ok(())

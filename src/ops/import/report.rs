@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dialect::Odd;
 use crate::error::Error;
+use crate::object::{Entry, NewObject};
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +128,18 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts an object.
+    pub(super) fn count(&mut self, object: &NewObject, is_new: bool) {
+        let (all, shared) = match object.kind() == Entry::KIND {
+            true => (&mut self.entries, &mut self.entries_shared),
+            false => (&mut self.strings, &mut self.strings_shared),
+        };
+        *all += 1;
+        *shared += u64::from(!is_new);
+        let bytes = object.content().len() as u64;
+        *if is_new { &mut self.bytes_new } else { &mut self.bytes_shared } += bytes;
+    }
+
     /// Adds another.
     pub fn add(&mut self, other: &Tally) {
         self.entries += other.entries;

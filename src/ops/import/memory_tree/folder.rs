@@ -201,8 +201,8 @@ impl Contents {
         if let Some(second) = split.pieces.get(1) {
             layout.between.clone_from(&second.before);
         }
-        for (place, mut piece) in split.pieces.into_iter().enumerate() {
-            layout.note(place as u64, std::mem::take(&mut piece.before));
+        for (place, piece) in split.pieces.into_iter().enumerate() {
+            layout.note(place as u64, &piece.before);
             if let Some(odd) = piece.odd {
                 intake.odd_in(TRANSCRIPT_FILE, Strange::Text(odd), piece.line);
             }
