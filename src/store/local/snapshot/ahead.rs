@@ -1,10 +1,11 @@
-//! Unpacking ahead of a walk, by whoever has the time.
+//! Finding and unpacking ahead of a walk, by whoever has the time.
 //!
-//! The walking thread puts batches into a window as it finds them, and takes them out in order. A
-//! second thread unpacks what waits in the window. The walking thread waits for it only where
-//! nothing else is left to unpack: where the second thread gets no processor, it does all itself.
+//! Batches are found one after the other, put into a window, unpacked there in any order, and taken
+//! out in their order. A second thread finds and unpacks; the walking thread, which takes them out,
+//! does either only where the first batch is not ready. It waits only where nothing else is left to
+//! do: where the second thread gets no processor, it does all itself.
 //!
-//! Not here: finding the path, and what a batch is made of.
+//! Not here: the path, and what a batch is made of.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,8 +17,12 @@ pub(super) const WINDOW: usize = 8;
 pub(super) struct Window<'u, B> {
     slots: Mutex<Slots<B>>,
     changed: Condvar,
+    find: Mutex<Find<'u, B>>,
     unpack: Unpack<'u, B>,
 }
+
+/// Finds the next batch; `None` if there is no more.
+type Find<'u, B> = &'u mut (dyn FnMut() -> Option<B> + Send);
 
 /// Unpacks a batch; a failure stays in it, for whoever takes it out.
 type Unpack<'u, B> = &'u (dyn Fn(&mut B) + Sync);
@@ -26,6 +31,9 @@ struct Slots<B> {
     slots: VecDeque<Slot<B>>,
     /// How many were taken out: the number of the first slot.
     taken: usize,
+    /// Whether somebody finds the next one.
+    finding: bool,
+    found_all: bool,
     over: bool,
     /// How many threads wait for a change: waking nobody is a call to the system all the same.
     waiting: usize,
@@ -37,53 +45,81 @@ enum Slot<B> {
     Unpacked(B),
 }
 
+/// What there is to do.
+enum Task<B> {
+    Find,
+    /// The number of a batch, and the batch.
+    Unpack(usize, B),
+    Wait,
+}
+
 impl<B> Slots<B> {
-    fn packed(&self) -> usize {
-        self.slots.iter().filter(|slot| matches!(slot, Slot::Packed(_))).count()
+    /// Gives the first batch that is not unpacked, and is in nobody's hand.
+    fn packed(&mut self) -> Option<Task<B>> {
+        let place = self.slots.iter().position(|slot| matches!(slot, Slot::Packed(_)))?;
+        match std::mem::replace(&mut self.slots[place], Slot::InHand) {
+            Slot::Packed(batch) => Some(Task::Unpack(self.taken + place, batch)),
+            _ => None,
+        }
+    }
+
+    /// Gives the search for the next batch, if nobody has it and there is room.
+    fn unfound(&mut self) -> Option<Task<B>> {
+        let is_free = !self.finding && !self.found_all && self.slots.len() < WINDOW;
+        self.finding |= is_free;
+        is_free.then_some(Task::Find)
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(self.slots.front(), Some(Slot::Unpacked(_)))
     }
 }
 
 impl<'u, B> Window<'u, B> {
-    pub(super) fn new(unpack: Unpack<'u, B>) -> Window<'u, B> {
-        let slots = VecDeque::with_capacity(WINDOW);
-        let slots = Slots { slots, taken: 0, over: false, waiting: 0 };
-        Window { slots: Mutex::new(slots), changed: Condvar::new(), unpack }
+    pub(super) fn new(find: Find<'u, B>, unpack: Unpack<'u, B>) -> Window<'u, B> {
+        let slots = Slots {
+            slots: VecDeque::with_capacity(WINDOW),
+            taken: 0,
+            finding: false,
+            found_all: false,
+            over: false,
+            waiting: 0,
+        };
+        Window { slots: Mutex::new(slots), changed: Condvar::new(), find: Mutex::new(find), unpack }
     }
 
-    /// Adds a batch, and says whether the window is full.
-    pub(super) fn add(&self, batch: B) -> bool {
-        let mut slots = self.lock();
-        slots.slots.push_back(Slot::Packed(batch));
-        // The other thread is woken for a few at once: waking takes as long as unpacking one.
-        if slots.waiting > 0 && slots.packed() > WINDOW / 2 {
-            self.changed.notify_one();
-        }
-        slots.slots.len() >= WINDOW
-    }
-
-    /// Takes the first batch out, unpacked; `None` if there is none.
+    /// Takes the first batch out, unpacked; `None` if there is no more.
     pub(super) fn take(&self) -> Option<B> {
         let mut slots = self.lock();
         loop {
-            match slots.slots.front()? {
-                Slot::Unpacked(_) => {
-                    slots.taken += 1;
-                    return match slots.slots.pop_front() {
-                        Some(Slot::Unpacked(batch)) => Some(batch),
-                        _ => None,
-                    };
+            if slots.is_ready() {
+                let first = slots.slots.pop_front();
+                slots.taken += 1;
+                // The other thread is woken for a few at once: waking takes as long as unpacking
+                // one.
+                if slots.waiting > 0 && slots.slots.len() <= WINDOW / 2 && !slots.found_all {
+                    self.changed.notify_one();
                 }
-                _ => slots = self.unpack_one(slots),
+                return match first {
+                    Some(Slot::Unpacked(batch)) => Some(batch),
+                    _ => None,
+                };
             }
+            if slots.found_all && slots.slots.is_empty() {
+                return None;
+            }
+            let task = slots.packed().or_else(|| slots.unfound());
+            slots = self.work(slots, task.unwrap_or(Task::Wait));
         }
     }
 
-    /// Unpacks what others add, until it is over.
+    /// Finds and unpacks, until it is over.
     pub(super) fn help(&self) {
         let mut slots = self.lock();
         while !slots.over {
-            slots = self.unpack_one(slots);
-            if slots.waiting > 0 && matches!(slots.slots.front(), Some(Slot::Unpacked(_))) {
+            let task = slots.unfound().or_else(|| slots.packed());
+            slots = self.work(slots, task.unwrap_or(Task::Wait));
+            if slots.waiting > 0 && (slots.is_ready() || slots.found_all) {
                 self.changed.notify_one();
             }
         }
@@ -95,26 +131,61 @@ impl<'u, B> Window<'u, B> {
         self.changed.notify_one();
     }
 
-    /// Unpacks the first batch that waits for it, or waits for a change if there is none.
-    fn unpack_one<'w>(&'w self, mut slots: MutexGuard<'w, Slots<B>>) -> MutexGuard<'w, Slots<B>> {
-        let next = slots.slots.iter().position(|slot| matches!(slot, Slot::Packed(_)));
-        let Some(place) = next else {
-            slots.waiting += 1;
-            slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
-            slots.waiting -= 1;
-            return slots;
-        };
-        let Slot::Packed(batch) = std::mem::replace(&mut slots.slots[place], Slot::InHand) else {
-            return slots;
-        };
-        let mut hand = Hand { window: self, number: slots.taken + place, batch: Some(batch) };
-        drop(slots);
-        hand.batch.as_mut().map(self.unpack);
-        hand.put_back(Slot::Unpacked)
+    fn work<'w>(
+        &'w self,
+        mut slots: MutexGuard<'w, Slots<B>>,
+        task: Task<B>,
+    ) -> MutexGuard<'w, Slots<B>> {
+        match task {
+            Task::Find => {
+                drop(slots);
+                let search = Search { window: self };
+                let found = self.find.lock().unwrap_or_else(PoisonError::into_inner)();
+                search.end(found)
+            }
+            Task::Unpack(number, batch) => {
+                let mut hand = Hand { window: self, number, batch: Some(batch) };
+                drop(slots);
+                hand.batch.as_mut().map(self.unpack);
+                hand.put_back(Slot::Unpacked)
+            }
+            Task::Wait => {
+                slots.waiting += 1;
+                slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner);
+                slots.waiting -= 1;
+                slots
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots<B>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A search for the next batch. Where that panics it is anybody's again, so that the other thread
+/// does not wait for it for ever.
+struct Search<'w, 'u, B> {
+    window: &'w Window<'u, B>,
+}
+
+impl<'w, B> Search<'w, '_, B> {
+    fn end(self, found: Option<B>) -> MutexGuard<'w, Slots<B>> {
+        let mut slots = self.window.lock();
+        slots.finding = false;
+        match found {
+            Some(batch) => slots.slots.push_back(Slot::Packed(batch)),
+            None => slots.found_all = true,
+        }
+        std::mem::forget(self);
+        slots
+    }
+}
+
+impl<B> Drop for Search<'_, '_, B> {
+    fn drop(&mut self) {
+        self.window.lock().finding = false;
+        self.window.changed.notify_one();
     }
 }
 
@@ -172,18 +243,15 @@ mod tests {
             }
         };
         for helped in [false, true] {
-            let window = Window::new(&unpack);
+            let mut numbers = (0..2000).map(|number| (number, 0));
+            let mut find = || numbers.next();
+            let window = Window::new(&mut find, &unpack);
             let mut out = Vec::new();
             std::thread::scope(|scope| {
                 if helped {
                     scope.spawn(|| window.help());
                 }
                 let _ends = EndsHelp(&window);
-                for number in 0..2000 {
-                    if window.add((number, 0)) {
-                        out.extend(window.take());
-                    }
-                }
                 out.extend(std::iter::from_fn(|| window.take()));
             });
             assert_eq!(out, (0..2000).map(|number| (number, 1)).collect::<Vec<_>>());
@@ -198,14 +266,16 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
             helped.fetch_add((std::thread::current().id() != walk).into(), Ordering::Relaxed);
         };
-        let window = Window::new(&unpack);
+        let mut numbers = 0..200;
+        let mut find = || numbers.next();
+        let window = Window::new(&mut find, &unpack);
         std::thread::scope(|scope| {
             scope.spawn(|| window.help());
             let _ends = EndsHelp(&window);
-            // Taken out to the last one again and again, so that both come to wait for the other.
-            for number in 0..200 {
-                if window.add(number) {
-                    while window.take().is_some() {}
+            while let Some(number) = window.take() {
+                // Slow and quick by turns, so that both come to wait for the other.
+                if number.is_multiple_of(20) {
+                    std::thread::sleep(Duration::from_millis(10));
                 }
             }
         });
@@ -223,13 +293,35 @@ mod tests {
             }
             *batch += 100;
         };
-        let window = Window::new(&unpack);
+        let mut numbers = 0..WINDOW;
+        let mut find = || numbers.next();
+        let window = Window::new(&mut find, &unpack);
         std::thread::scope(|scope| {
             let help = scope.spawn(|| window.help());
-            assert!((0..WINDOW).map(|number| window.add(number)).last().unwrap_or(false));
             begins.recv().unwrap();
             let out: Vec<usize> = std::iter::from_fn(|| window.take()).collect();
             assert_eq!(out, (100..100 + WINDOW).collect::<Vec<_>>());
+            assert!(help.join().is_err());
+        });
+    }
+    #[test]
+    fn a_search_that_panicked_goes_on_with_the_walk() {
+        let walk = std::thread::current().id();
+        let (begun, begins) = std::sync::mpsc::channel();
+        let mut numbers = 0..3 * WINDOW;
+        let mut find = || {
+            if std::thread::current().id() != walk {
+                begun.send(()).unwrap();
+                panic!("as the test wants it");
+            }
+            numbers.next()
+        };
+        let window = Window::new(&mut find, &|_: &mut usize| {});
+        std::thread::scope(|scope| {
+            let help = scope.spawn(|| window.help());
+            begins.recv().unwrap();
+            let out: Vec<usize> = std::iter::from_fn(|| window.take()).collect();
+            assert_eq!(out, (0..3 * WINDOW).collect::<Vec<_>>());
             assert!(help.join().is_err());
         });
     }

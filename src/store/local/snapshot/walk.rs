@@ -130,113 +130,131 @@ impl LocalSnapshot {
 
     /// Reads the objects along first parents by their rows.
     fn walk_rows(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
+        let mut along = Along::new(self, *from);
         let mut count = 0;
-        let mut rest = None;
-        self.batches_along(from, &mut |mut batch| {
-            if count >= SHORT_WALK {
-                rest = Some(batch.first()?);
-                return Ok(ControlFlow::Break(()));
-            }
+        while count < SHORT_WALK {
+            let Some(mut batch) = along.next() else {
+                return along.failure.map_or(Ok(()), Err);
+            };
             count += batch.len();
             batch.unpack(&self.inner.cache, true);
-            batch.visit(visit, &self.inner.cache)
-        })?;
-        rest.map_or(Ok(()), |id| self.read_ahead(&id, visit))
+            if batch.visit(visit, &self.inner.cache)?.is_break() {
+                return Ok(());
+            }
+        }
+        self.read_ahead(along, visit)
     }
 
-    /// Reads along first parents while a thread unpacks what comes next.
+    /// Reads along first parents while a thread finds and unpacks what comes next.
     ///
     /// Where no thread can be had, it is read all the same.
-    fn read_ahead(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
+    fn read_ahead(&self, mut along: Along<'_>, visit: Visit<'_>) -> Result<()> {
         let unpack = |batch: &mut Batch<'_>| {
             batch.unpack(&self.inner.cache, batch.len() < FEW);
         };
-        let window = Window::new(&unpack);
-        std::thread::scope(|scope| {
+        let mut find = || along.next();
+        let window = Window::new(&mut find, &unpack);
+        let flow = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("sapwood-walk".to_owned());
             let _ = thread.spawn_scoped(scope, || window.help());
             let _ends = EndsHelp(&window);
-            let mut stopped = false;
-            let found = self.batches_along(from, &mut |batch| {
-                let first = if window.add(batch) { window.take() } else { None };
-                let flow = first.map_or(Ok(ControlFlow::Continue(())), |first| {
-                    first.visit(visit, &self.inner.cache)
-                });
-                stopped = ends(&flow);
-                flow
-            });
-            while !stopped && let Some(batch) = window.take() {
-                stopped = batch.visit(visit, &self.inner.cache)?.is_break();
+            while let Some(batch) = window.take() {
+                if batch.visit(visit, &self.inner.cache)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
-            found
+            Ok(ControlFlow::Continue(()))
+        })?;
+        match flow {
+            ControlFlow::Continue(()) => along.failure.map_or(Ok(()), Err),
+            ControlFlow::Break(()) => Ok(()),
+        }
+    }
+}
+
+/// Where a path goes on. A parent is looked for when all before it was handed on.
+enum Next<'s> {
+    At(Id),
+    Above(Id),
+    AboveRow(&'s Pack, u32),
+    Nowhere,
+}
+
+/// The objects along first parents, in batches. What can't be found ends it, and is kept.
+struct Along<'s> {
+    snapshot: &'s LocalSnapshot,
+    next: Next<'s>,
+    /// Rows of a pack that are known to follow, and how many are looked for at once.
+    rows: Option<(&'s Pack, std::vec::IntoIter<u32>)>,
+    rows_max: usize,
+    /// What was found last, until something follows that is not of it.
+    batch: Option<Batch<'s>>,
+    failure: Option<Error>,
+}
+
+impl<'s> Along<'s> {
+    fn new(snapshot: &'s LocalSnapshot, from: Id) -> Along<'s> {
+        let next = Next::At(from);
+        Along { snapshot, next, rows: None, rows_max: 16, batch: None, failure: None }
+    }
+
+    /// Finds the next batch.
+    fn find(&mut self) -> Result<Option<Batch<'s>>> {
+        loop {
+            if let Some((pack, rows)) = &mut self.rows {
+                for row in rows {
+                    let position = pack.position(row)?;
+                    if let Some(full) = add(&mut self.batch, pack, row, position) {
+                        return Ok(Some(full));
+                    }
+                }
+            }
+            let Some(id) = self.next_id()? else {
+                return Ok(self.batch.take());
+            };
+            let Some(Place::Pack(pack, row)) = self.snapshot.find(&id)? else {
+                let stored = self.snapshot.get(&id)?.ok_or(Error::ObjectMissing { id })?;
+                self.next = Next::Above(id);
+                match self.batch.replace(Batch::Whole(id, stored)) {
+                    Some(full) => return Ok(Some(full)),
+                    None => continue,
+                }
+            };
+            let (rows, end) = pack.path(row, self.rows_max)?;
+            self.rows_max = (self.rows_max * 4).min(ROWS_MAX);
+            self.next = match (end, rows.last()) {
+                (PathEnd::Limit, Some(last)) => Next::AboveRow(pack, *last),
+                (end, _) => end.outside().map_or(Next::Nowhere, Next::At),
+            };
+            self.rows = Some((pack, rows.into_iter()));
+        }
+    }
+
+    /// Gives the id of the object where the path goes on.
+    fn next_id(&mut self) -> Result<Option<Id>> {
+        let child = match std::mem::replace(&mut self.next, Next::Nowhere) {
+            Next::Nowhere => return Ok(None),
+            Next::At(id) => return Ok(Some(id)),
+            Next::Above(id) => id,
+            Next::AboveRow(pack, row) => pack.id(row)?,
+        };
+        self.snapshot.first_parent(&child)
+    }
+}
+
+impl<'s> Iterator for Along<'s> {
+    type Item = Batch<'s>;
+
+    fn next(&mut self) -> Option<Batch<'s>> {
+        if self.failure.is_some() {
+            return None;
+        }
+        self.find().unwrap_or_else(|error| {
+            self.failure = Some(error);
+            self.batch.take()
         })
     }
-
-    /// Finds the objects along first parents.
-    fn batches_along<'s>(&'s self, from: &Id, take: Take<'_, 's>) -> Result<()> {
-        let mut batch = None;
-        let mut stopped = false;
-        let found = self.find_along(from, &mut batch, &mut |full| {
-            let flow = take(full);
-            stopped = ends(&flow);
-            flow
-        });
-        if let Some(last) = batch
-            && !stopped
-            && take(last)?.is_break()
-        {
-            return Ok(());
-        }
-        found
-    }
-
-    /// Finds the objects along first parents; the last ones are left in `batch`.
-    fn find_along<'s>(
-        &'s self,
-        from: &Id,
-        batch: &mut Option<Batch<'s>>,
-        take: Take<'_, 's>,
-    ) -> Result<()> {
-        let mut next = Some(*from);
-        let mut rows_max = 16;
-        while let Some(id) = next {
-            let Some(Place::Pack(pack, row)) = self.find(&id)? else {
-                let stored = self.get(&id)?.ok_or(Error::ObjectMissing { id })?;
-                if let Some(full) = batch.replace(Batch::Whole(id, stored))
-                    && take(full)?.is_break()
-                {
-                    return Ok(());
-                }
-                next = self.first_parent(&id)?;
-                continue;
-            };
-            let (rows, end) = pack.path(row, rows_max)?;
-            rows_max = (rows_max * 4).min(ROWS_MAX);
-            let last = rows.last().copied();
-            for row in rows {
-                let position = pack.position(row)?;
-                if let Some(full) = add(batch, pack, row, position)
-                    && take(full)?.is_break()
-                {
-                    return Ok(());
-                }
-            }
-            next = match (end, last) {
-                (PathEnd::Limit, Some(last)) => self.first_parent(&pack.id(last)?)?,
-                (end, _) => end.outside(),
-            };
-        }
-        Ok(())
-    }
 }
-
-/// Says whether a visit ended the walk, by an error or because it wants no more.
-fn ends(flow: &Result<ControlFlow<()>>) -> bool {
-    !matches!(flow, Ok(ControlFlow::Continue(())))
-}
-
-/// What is done with the objects that a walk finds.
-type Take<'t, 's> = &'t mut dyn FnMut(Batch<'s>) -> Result<ControlFlow<()>>;
 
 /// Objects that follow each other on a path, and are read at once.
 enum Batch<'s> {
@@ -272,14 +290,6 @@ impl Batch<'_> {
         match self {
             Batch::Whole(..) => 1,
             Batch::Block(_, objects, _) => objects.len(),
-        }
-    }
-
-    /// Gives the id of the first object.
-    fn first(&self) -> Result<Id> {
-        match self {
-            Batch::Whole(id, _) => Ok(*id),
-            Batch::Block(pack, objects, _) => pack.id(objects[0].0),
         }
     }
 
