@@ -10,7 +10,7 @@
 //! after a power cut the content may be anything, which costs a reload, and may leave mirror files
 //! stale until all of them are written again (`pack-refs`); it never costs correctness.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::disk::{Bell, Disk, DiskFile, OpenMode, SharedBytes};
@@ -57,8 +57,12 @@ impl LockFile {
     pub(crate) fn open(disk: &dyn Disk, path: PathBuf) -> Result<LockFile> {
         let file =
             disk.open(&path, OpenMode::OpenOrCreate).map_err(Error::io("open the lock", &path))?;
+        Ok(LockFile::of(path, file))
+    }
+
+    fn of(path: PathBuf, file: Box<dyn DiskFile>) -> LockFile {
         let process = std::process::id();
-        Ok(LockFile { path, file, process, bell: Bell::default(), shared: None })
+        LockFile { path, file, process, bell: Bell::default(), shared: None }
     }
 
     /// Lets those who wait for the lock be woken with a bell.
@@ -183,6 +187,16 @@ impl LockFile {
     }
 }
 
+/// Says whether somebody has the lock; a holder that died has not. For who does not want it.
+pub(crate) fn is_held(disk: &dyn Disk, path: &Path) -> bool {
+    let Ok(file) = disk.open(path, OpenMode::Read) else {
+        return false;
+    };
+    let lock = LockFile::of(path.to_owned(), file);
+    // Who gave it back said so. Else it is tried, for a moment: who died said nothing.
+    lock.read().0 != 0 && !lock.file.try_lock().is_ok_and(|taken| taken)
+}
+
 /// Reads the number at the end of a field.
 fn digits(field: &[u8]) -> Option<u64> {
     let digits = field.trim_ascii_start();
@@ -276,6 +290,23 @@ mod tests {
         guard.release(7).unwrap();
         let guard = mapped.acquire(Duration::ZERO).unwrap();
         assert_eq!((guard.holder_died, guard.generation), (false, 7));
+    }
+
+    #[test]
+    fn who_only_asks_is_told_of_a_holder_that_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        assert!(!is_held(&OsDisk, &path));
+        let lock = LockFile::open(&OsDisk, path.clone()).unwrap();
+        assert!(!is_held(&OsDisk, &path));
+        let guard = lock.acquire(Duration::ZERO).unwrap();
+        assert!(is_held(&OsDisk, &path));
+        guard.release(1).unwrap();
+        assert!(!is_held(&OsDisk, &path));
+        drop(lock.acquire(Duration::ZERO).unwrap());
+        assert!(!is_held(&OsDisk, &path));
+        let guard = lock.acquire(Duration::ZERO).unwrap();
+        assert!(guard.holder_died, "to ask left no trace");
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::store::local::inventory::Missing;
+use crate::store::local::lock;
 use crate::store::local::manifest::{FileRecord, Manifest};
 use crate::store::local::mirror::{self, Mirrors};
 use crate::store::local::oplog::OperationLog;
@@ -16,9 +17,9 @@ use crate::store::{RefMove, RefName, RefValue, SYMBOLIC_DEPTH_MAX};
 use super::journal::Journal;
 use super::{Check, Finding, Severity};
 
-/// How often mirror files are compared before they count as stale, and how long a writer is given
-/// in between to finish one. Who keeps the lock is a few milliseconds behind with them.
-const MIRROR_ATTEMPTS: usize = 6;
+/// Who keeps the lock is behind with mirror files: mostly a few milliseconds, never longer than
+/// this.
+const MIRRORS_OWED_MAX: Duration = Duration::from_millis(200);
 const MIRROR_PAUSE: Duration = Duration::from_millis(5);
 /// How deep directories of mirror files are looked into; theirs are `sessions/<sid>/heads`.
 const MIRROR_DEPTH_MAX: usize = 8;
@@ -148,21 +149,29 @@ impl Check<'_> {
     }
 
     /// Compares the mirror files with the refs.
+    ///
+    /// One is stale where it is still the same when it is looked at again, and nobody has the lock
+    /// who may be about to write it.
     pub(super) fn mirrors(&mut self, journal: &Journal, truth: &Truth) {
         let mirrors = Mirrors::new(self.disk.clone(), self.layout.clone());
-        let mut found = Vec::new();
-        for attempt in 0..MIRROR_ATTEMPTS {
-            if attempt > 0 {
-                std::thread::sleep(MIRROR_PAUSE);
-            }
-            found = match self.compare(&mirrors, journal, truth) {
+        let begun = Instant::now();
+        let mut before = None;
+        let found = loop {
+            let is_held = lock::is_held(&*self.disk, &self.layout.lock());
+            let is_late = begun.elapsed() >= MIRRORS_OWED_MAX;
+            let found = match self.compare(&mirrors, journal, truth) {
                 Ok(found) => found,
                 Err(error) => return self.fault(Severity::Warning, "mirror-stale", None, error),
             };
-            if found.is_empty() {
-                break;
+            let is_settled = !is_held && before.as_ref() == Some(&found);
+            if found.is_empty() || is_settled || is_late {
+                break found;
             }
-        }
+            if is_held {
+                std::thread::sleep(MIRROR_PAUSE);
+            }
+            before = Some(found);
+        };
         found.into_iter().for_each(|finding| self.push(finding));
     }
 

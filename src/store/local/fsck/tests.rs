@@ -14,6 +14,7 @@ use crate::codec::Value;
 use crate::disk::OsDisk;
 use crate::object::Entry;
 use crate::store::local::group::NewGroup;
+use crate::store::local::lock::LockFile;
 use crate::store::local::loose::Loose;
 use crate::store::local::manifest::Closed;
 use crate::store::local::mirror::Mirrors;
@@ -256,6 +257,28 @@ fn each_damage_gives_its_finding_and_no_other() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn who_has_the_lock_is_waited_for_before_a_mirror_is_stale() {
+    let world = World::new();
+    let mirror = world.layout.refs_dir().join("HEAD");
+    let good = fs::read(&mirror).unwrap();
+    fs::write(&mirror, "ref: x\n").unwrap();
+    let lock = LockFile::open(&OsDisk, world.layout.lock()).unwrap();
+    let guard = lock.acquire(Duration::ZERO).unwrap();
+    std::thread::scope(|scope| {
+        let check = scope.spawn(|| {
+            fsck(Arc::new(OsDisk), world.layout.root(), &FsckOptions::default()).unwrap()
+        });
+        std::thread::sleep(Duration::from_millis(60));
+        fs::write(&mirror, &good).unwrap();
+        assert_eq!(check.join().unwrap().findings, []);
+    });
+    fs::write(&mirror, "ref: x\n").unwrap();
+    assert_eq!(world.check().findings.len(), 1, "who is stopped is not waited for for ever");
+    drop(guard);
+    assert_eq!(world.check().findings.len(), 1, "who died is not waited for");
 }
 
 #[test]
