@@ -54,7 +54,7 @@ pub(crate) use memory_tree::is_part;
 pub(crate) use names::{BRANCH_CHARACTERS_MAX, BRANCH_WORDS_MAX, branch_words, stem_of_one};
 pub use report::{ImportChange, ImportNote, ImportOutcome, Imported, Oddity, Strange, Tally};
 
-/// From here on, two threads read.
+/// From here on, two threads read, if there is more than one file.
 const MUCH_BYTES: u64 = 1 << 20;
 
 /// What to import.
@@ -166,17 +166,30 @@ struct Importer<'a> {
     note: &'a mut dyn FnMut(ImportNote<'_>),
 }
 
-/// What one thread reads.
-#[derive(Default)]
-struct Share {
-    orders: Vec<Order>,
+/// A thread that reads.
+struct Reader {
+    orders: Sender<Order>,
+    /// How much it was told to read.
     bytes: u64,
+    feed: Feed,
 }
 
 /// What comes from a thread that reads, and what goes back to it.
 struct Feed {
     source: Receiver<Fed>,
     spent: Sender<Spent>,
+}
+
+impl Feed {
+    /// Gives what comes next; `None` when nothing more comes.
+    fn next(&self) -> Option<Fed> {
+        self.source.iter().find(|fed| !matches!(fed, Fed::Filler))
+    }
+
+    /// Gives back what is used up. Who does not listen any more has read all there is.
+    fn give_back(&self, spent: Spent) {
+        let _ = self.spent.send(spent);
+    }
 }
 
 impl Importer<'_> {
@@ -204,42 +217,59 @@ impl Importer<'_> {
     /// Takes in files one after the other, read ahead by two threads where there is much to read.
     fn pass(&mut self, mut files: Vec<File>) -> Result<()> {
         let bytes: u64 = files.iter().map(|file| file.bytes).sum();
-        let is_much = files.len() > 1 && bytes >= MUCH_BYTES;
-        let mut shares: Vec<Share> =
-            (0..1 + usize::from(is_much)).map(|_| Share::default()).collect();
-        let mut readers = Vec::with_capacity(files.len());
-        for file in &mut files {
-            let reader = (0..shares.len()).min_by_key(|at| shares[*at].bytes).unwrap_or_default();
-            shares[reader].bytes += file.bytes;
-            shares[reader].orders.push(self.order(file)?);
-            readers.push(reader);
-        }
+        let count = if files.len() > 1 && bytes >= MUCH_BYTES { 2 } else { 1 };
         let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
         let scrubber = self.options.scrubber.as_deref();
-        let first = files.first().and_then(|file| file.path.as_deref()).unwrap_or(Path::new("-"));
+        let first = files.first().and_then(|file| file.path.clone()).unwrap_or_default();
         thread::scope(|scope| {
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
-            let mut feeds = Vec::with_capacity(shares.len());
-            for share in shares {
+            let mut readers: Vec<Reader> = Vec::new();
+            for _ in 0..count {
+                let (orders, ordered) = mpsc::channel();
                 let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
                 let (spent, given_back) = mpsc::channel();
                 let blobs = blobs.clone();
                 let feed = move || {
                     let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
                     let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
-                    feed::feed(share.orders, scrubber, &sink, &given_back, ahead);
+                    feed::feed(&ordered, scrubber, &sink, &given_back, ahead);
                 };
-                let begun = thread::Builder::new().spawn_scoped(scope, feed);
-                begun.map_err(Error::io("begin a thread to read", first))?;
-                feeds.push(Feed { source, spent });
+                match thread::Builder::new().spawn_scoped(scope, feed) {
+                    Ok(_) => {
+                        readers.push(Reader { orders, bytes: 0, feed: Feed { source, spent } })
+                    }
+                    Err(error) if readers.is_empty() => {
+                        return Err(Error::io("begin a thread to read", &first)(error));
+                    }
+                    // One is enough.
+                    Err(_) => break,
+                }
             }
             drop(blobs);
             let write = move || large.write(repo, &handed_on);
             // Where no further one can be had, large objects are written with the others.
             let _ = thread::Builder::new().spawn_scoped(scope, write);
-            let mut read = files.iter().zip(readers);
-            read.try_for_each(|(file, reader)| self.file(file, &feeds[reader], large))
+            let shares = self.share_out(&mut files, &mut readers)?;
+            // Whoever has read all that was ordered is done.
+            let feeds: Vec<Feed> = readers.into_iter().map(|reader| reader.feed).collect();
+            let mut shared = files.iter().zip(shares);
+            shared.try_for_each(|(file, reader)| self.file(file, &feeds[reader], large))
         })
+    }
+
+    /// Gives each file to whoever has the least to read so far, and says to whom.
+    fn share_out(&self, files: &mut [File], readers: &mut [Reader]) -> Result<Vec<usize>> {
+        let mut shares = Vec::with_capacity(files.len());
+        for file in files {
+            let place = (0..readers.len()).min_by_key(|place| readers[*place].bytes);
+            let place = place.unwrap_or_default();
+            readers[place].bytes += file.bytes;
+            let order = self.order(file)?;
+            // Who does not listen has panicked, which is told at the end.
+            let _ = readers[place].orders.send(order);
+            shares.push(place);
+        }
+        Ok(shares)
     }
 
     /// Says what is to be read of a file.
@@ -255,9 +285,9 @@ impl Importer<'_> {
     /// Takes in one file.
     fn file(&mut self, file: &File, feed: &Feed, large: &Large) -> Result<()> {
         let path = file.path.clone().unwrap_or_else(|| PathBuf::from("-"));
-        let resumed = match feed.source.recv() {
-            Ok(Fed::Begin { resumed }) => resumed,
-            Ok(Fed::Failed(error)) => return self.fail(&path, error),
+        let resumed = match feed.next() {
+            Some(Fed::Begin { resumed }) => resumed,
+            Some(Fed::Failed(error)) => return self.fail(&path, error),
             _ => return Ok(()),
         };
         let mut intake = Intake::new(self.repo, self.options.dry_run, file.stem(), large);
@@ -273,8 +303,8 @@ impl Importer<'_> {
         let read_before = self.outcome.bytes_read;
         let mut refused = None;
         let ending = loop {
-            match feed.source.recv() {
-                Ok(Fed::Values(mut values, style)) => {
+            match feed.next() {
+                Some(Fed::Values(mut values, style)) => {
                     intake.write_as(style);
                     let bytes: usize = values.iter().map(|value| value.bytes).sum();
                     self.outcome.bytes_read += bytes as u64;
@@ -285,12 +315,11 @@ impl Importer<'_> {
                         refused = Some(of_file(error)?);
                     }
                     intake.spent.pieces.push(values);
-                    // Who does not listen any more has read all there is.
-                    let _ = feed.spent.send(std::mem::take(&mut intake.spent));
+                    feed.give_back(std::mem::take(&mut intake.spent));
                 }
-                Ok(Fed::End(ending)) => break ending,
-                Ok(Fed::Failed(error)) => return self.fail(&path, error),
-                Ok(Fed::Begin { .. }) | Err(_) => return Ok(()),
+                Some(Fed::End(ending)) => break ending,
+                Some(Fed::Failed(error)) => return self.fail(&path, error),
+                Some(Fed::Begin { .. } | Fed::Filler) | None => return Ok(()),
             }
         };
         if let Some(error) = refused {
@@ -301,7 +330,7 @@ impl Importer<'_> {
             .recognise(&mut self.elsewhere)
             .and_then(|()| intake.place_all(&mut self.elsewhere))
             .and_then(|()| self.finish(file, &mut intake, ending, resumed, bytes));
-        let _ = feed.spent.send(intake.spent);
+        feed.give_back(intake.spent);
         match placed {
             Err(error) => {
                 let error = of_file(error)?;

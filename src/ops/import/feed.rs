@@ -2,8 +2,10 @@
 //!
 //! A thread reads, splits, parses, and lifts long strings; what depends on the values before it is
 //! left to the import. Files follow one another without a pause, and only a few stretches wait at a
-//! time, so memory is bounded whatever the length of a file. What is used up comes back, and is
-//! dropped where it was made: two threads that use the same piece of the heap wait for each other.
+//! time, or one long line, so memory is bounded whatever the length of a file.
+//!
+//! Most of what is used up comes back, and is dropped where it was made: two threads that use the
+//! same piece of the heap wait for each other.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -18,11 +20,12 @@ use crate::id::Kind;
 use crate::object::{self, NewObject};
 use crate::ops::redact::Scrubber;
 
-/// How much of a file is handed on at a time, and how many such stretches may wait.
+/// How much of a file is handed on at a time, and how many such stretches may wait. What is longer
+/// counts as several.
 const STRETCH_BYTES: usize = 128 << 10;
 pub(super) const STRETCHES_WAITING: usize = 16;
 
-/// How many blobs are kept to be given back; a stretch has fewer.
+/// How many blobs are kept to be given back; what is committed at once has mostly fewer.
 const SPENT_MAX: usize = 1 << 13;
 
 /// A file that is one document is held in memory whole; a longer one is read by lines.
@@ -61,6 +64,8 @@ pub(super) enum Fed {
     Begin { resumed: bool },
     /// The next values, and how they are written.
     Values(Vec<Prepared>, Style),
+    /// Nothing: it takes a place among those that wait, for values that are long.
+    Filler,
     /// The file has ended.
     End(Ending),
     /// The file could not be read on.
@@ -88,7 +93,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Keeps an object to be given back, if it was made with a piece.
+    /// Keeps an object to be given back, if it is of those that are made with pieces.
     pub(super) fn keep(&mut self, object: NewObject) {
         if object.kind() == Kind::Blob && self.blobs.len() < SPENT_MAX {
             self.blobs.push(object);
@@ -111,7 +116,7 @@ pub(super) type Ahead<'a> = &'a mut dyn FnMut(&[NewObject]);
 
 /// Reads files in order until all are read, or nobody listens.
 pub(super) fn feed(
-    orders: Vec<Order>,
+    orders: &Receiver<Order>,
     scrubber: Option<&Scrubber>,
     sink: &SyncSender<Fed>,
     spent: &Receiver<Spent>,
@@ -121,6 +126,7 @@ pub(super) fn feed(
     let mut buffer = Vec::new();
     for order in orders {
         buffer.clear();
+        spent.try_iter().for_each(drop);
         let opened = Feeder::open(order, scrubber, spent, ahead, &mut buffer);
         let read = opened.and_then(|feeder| feeder.read(sink));
         let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
@@ -271,7 +277,7 @@ impl<'a> Feeder<'a> {
         self.spent.try_iter().for_each(drop);
         let prepared = self.prepare(split.pieces)?;
         let style = self.splitter.style.unwrap_or_default();
-        Ok(prepared.is_empty() || sink.send(Fed::Values(prepared, style)).is_ok())
+        Ok(prepared.is_empty() || send_values(prepared, style, split.bytes, sink))
     }
 
     fn finish(mut self, sink: &SyncSender<Fed>) -> Result<bool> {
@@ -328,7 +334,7 @@ impl<'a> Feeder<'a> {
         let prepared = self.prepare(split.pieces)?;
         let style = splitter.style.unwrap_or_default();
         let listens = sink.send(Fed::Begin { resumed: false }).is_ok()
-            && sink.send(Fed::Values(prepared, style)).is_ok()
+            && send_values(prepared, style, whole.len(), sink)
             && sink.send(Fed::End(ending)).is_ok();
         Ok(Some(listens))
     }
@@ -367,6 +373,13 @@ impl<'a> Feeder<'a> {
             }
         }
     }
+}
+
+/// Hands values of so many bytes on, and says whether anybody listens.
+fn send_values(values: Vec<Prepared>, style: Style, bytes: usize, sink: &SyncSender<Fed>) -> bool {
+    let places = bytes / STRETCH_BYTES;
+    sink.send(Fed::Values(values, style)).is_ok()
+        && (0..places).all(|_| sink.send(Fed::Filler).is_ok())
 }
 
 fn newlines(bytes: &[u8]) -> u64 {
@@ -414,3 +427,6 @@ pub(super) fn raw(bytes: Vec<u8>, blobs: &mut Vec<NewObject>) -> Result<Value> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

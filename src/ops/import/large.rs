@@ -1,7 +1,7 @@
 //! Large strings, written ahead of the import by a thread of their own.
 //!
 //! The store keeps a large object in a file of its own, durable before anything links it; to wait
-//! for that takes longer than to read the megabytes around it. So the thread that reads hands large
+//! for that takes longer than to read the megabytes around it. So a thread that reads hands large
 //! strings on as soon as it has them, and the import waits only for those it is about to commit.
 //!
 //! Invariant: what fails here is not told: the commit stores the object again, and tells.

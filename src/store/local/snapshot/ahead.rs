@@ -2,8 +2,8 @@
 //!
 //! Batches are found one after the other, put into a window, unpacked there in any order, and taken
 //! out in their order. A second thread finds and unpacks; the walking thread, which takes them out,
-//! does either only where the first batch is not ready. It waits only where nothing else is left to
-//! do: where the second thread gets no processor, it does all itself.
+//! does either only where the first batch is not ready. It begins to wait only where nothing else
+//! is left to do: where the second thread gets no processor, it does all itself.
 //!
 //! Not here: the path, and what a batch is made of.
 
@@ -163,8 +163,8 @@ impl<'u, B> Window<'u, B> {
     }
 }
 
-/// A search for the next batch. Where that panics it is anybody's again, so that the other thread
-/// does not wait for it for ever.
+/// A search for the next batch. Where that panics no more are found, so that the other thread does
+/// not wait for it for ever, nor go on behind a gap.
 struct Search<'w, 'u, B> {
     window: &'w Window<'u, B>,
 }
@@ -184,7 +184,7 @@ impl<'w, B> Search<'w, '_, B> {
 
 impl<B> Drop for Search<'_, '_, B> {
     fn drop(&mut self) {
-        self.window.lock().finding = false;
+        self.window.lock().found_all = true;
         self.window.changed.notify_one();
     }
 }
@@ -304,25 +304,29 @@ mod tests {
             assert!(help.join().is_err());
         });
     }
+
     #[test]
-    fn a_search_that_panicked_goes_on_with_the_walk() {
-        let walk = std::thread::current().id();
-        let (begun, begins) = std::sync::mpsc::channel();
-        let mut numbers = 0..3 * WINDOW;
-        let mut find = || {
-            if std::thread::current().id() != walk {
-                begun.send(()).unwrap();
-                panic!("as the test wants it");
-            }
-            numbers.next()
-        };
-        let window = Window::new(&mut find, &|_: &mut usize| {});
-        std::thread::scope(|scope| {
-            let help = scope.spawn(|| window.help());
-            begins.recv().unwrap();
-            let out: Vec<usize> = std::iter::from_fn(|| window.take()).collect();
-            assert_eq!(out, (0..3 * WINDOW).collect::<Vec<_>>());
-            assert!(help.join().is_err());
-        });
+    fn a_search_that_panicked_finds_no_more() {
+        for helped in [false, true] {
+            let mut numbers = 0..3 * WINDOW;
+            let mut find = || {
+                let number = numbers.next();
+                assert!(number != Some(WINDOW), "as the test wants it");
+                number
+            };
+            let window = Window::new(&mut find, &|_: &mut usize| {});
+            let walked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                std::thread::scope(|scope| {
+                    if helped {
+                        scope.spawn(|| window.help());
+                    }
+                    let _ends = EndsHelp(&window);
+                    while let Some(number) = window.take() {
+                        assert!(number < WINDOW);
+                    }
+                });
+            }));
+            assert!(walked.is_err());
+        }
     }
 }
