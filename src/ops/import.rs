@@ -28,7 +28,7 @@ mod seek;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -44,7 +44,7 @@ use crate::repo::Repo;
 use crate::store::Operation;
 
 use elsewhere::Elsewhere;
-use feed::{Fed, Order, Origin, STRETCHES_WAITING, Spent};
+use feed::{Ends, Fed, Order, Origin, STRETCHES_WAITING, Spent};
 use files::File;
 use intake::Intake;
 use large::Large;
@@ -180,6 +180,21 @@ struct Feed {
     spent: Sender<Spent>,
 }
 
+impl Reader {
+    /// Begins a thread that does as it is told.
+    fn begin<'scope>(
+        scope: &'scope thread::Scope<'scope, '_>,
+        feed: impl FnOnce(&Ends) + Send + 'scope,
+    ) -> io::Result<Reader> {
+        let (orders, ordered) = mpsc::channel();
+        let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
+        let (spent, given_back) = mpsc::channel();
+        let ends = Ends { orders: ordered, sink, spent: given_back };
+        thread::Builder::new().spawn_scoped(scope, move || feed(&ends))?;
+        Ok(Reader { orders, bytes: 0, feed: Feed { source, spent } })
+    }
+}
+
 impl Feed {
     /// Gives what comes next; `None` when nothing more comes.
     fn next(&self) -> Option<Fed> {
@@ -220,26 +235,23 @@ impl Importer<'_> {
         let count = if files.len() > 1 && bytes >= MUCH_BYTES { 2 } else { 1 };
         let (repo, is_dry, large) = (self.repo, self.options.dry_run, &Large::default());
         let scrubber = self.options.scrubber.as_deref();
-        let first = files.first().and_then(|file| file.path.clone()).unwrap_or_default();
+        let first = files.first().and_then(|file| file.path.clone());
+        let first = first.unwrap_or_else(|| PathBuf::from("-"));
         thread::scope(|scope| {
             let (blobs, handed_on) = mpsc::sync_channel(large::WAITING_MAX);
-            let mut readers: Vec<Reader> = Vec::new();
+            let mut readers = Vec::with_capacity(count);
             for _ in 0..count {
-                let (orders, ordered) = mpsc::channel();
-                let (sink, source) = mpsc::sync_channel(STRETCHES_WAITING);
-                let (spent, given_back) = mpsc::channel();
                 let blobs = blobs.clone();
-                let feed = move || {
-                    let mut ahead = |found: &[_]| large.hand_on(found, &blobs);
-                    let ahead: &mut dyn FnMut(&[_]) = if is_dry { &mut |_| {} } else { &mut ahead };
-                    feed::feed(&ordered, scrubber, &sink, &given_back, ahead);
+                let mut ahead = move |found: &[_]| match is_dry {
+                    true => {}
+                    false => large.hand_on(found, &blobs),
                 };
-                match thread::Builder::new().spawn_scoped(scope, feed) {
-                    Ok(_) => {
-                        readers.push(Reader { orders, bytes: 0, feed: Feed { source, spent } })
-                    }
+                let begun =
+                    Reader::begin(scope, move |ends| feed::feed(ends, scrubber, &mut ahead));
+                match begun {
+                    Ok(reader) => readers.push(reader),
                     Err(error) if readers.is_empty() => {
-                        return Err(Error::io("begin a thread to read", &first)(error));
+                        return Err(Error::io("begin a thread to read", first)(error));
                     }
                     // One is enough.
                     Err(_) => break,

@@ -198,8 +198,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Finds where the string ends that goes on here: it is no longer than its text, and what is
-    /// made for it at once needs not grow.
+    /// Finds where the string ends that goes on here: it is no longer than its text, so room for it
+    /// that is made at once need not grow.
     fn closing_quote(&self) -> usize {
         let bytes = self.text.as_bytes();
         let is_free = |quote: &usize| {

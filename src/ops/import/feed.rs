@@ -114,22 +114,24 @@ pub(super) struct Ending {
 /// Is shown the blobs of values before they are handed on.
 pub(super) type Ahead<'a> = &'a mut dyn FnMut(&[NewObject]);
 
+/// What leads to and from a thread that reads.
+pub(super) struct Ends {
+    pub(super) orders: Receiver<Order>,
+    pub(super) sink: SyncSender<Fed>,
+    /// What comes back.
+    pub(super) spent: Receiver<Spent>,
+}
+
 /// Reads files in order until all are read, or nobody listens.
-pub(super) fn feed(
-    orders: &Receiver<Order>,
-    scrubber: Option<&Scrubber>,
-    sink: &SyncSender<Fed>,
-    spent: &Receiver<Spent>,
-    ahead: Ahead<'_>,
-) {
+pub(super) fn feed(ends: &Ends, scrubber: Option<&Scrubber>, ahead: Ahead<'_>) {
     // One for all files: a new one would be memory that nobody has touched yet.
     let mut buffer = Vec::new();
-    for order in orders {
+    for order in &ends.orders {
         buffer.clear();
-        spent.try_iter().for_each(drop);
-        let opened = Feeder::open(order, scrubber, spent, ahead, &mut buffer);
-        let read = opened.and_then(|feeder| feeder.read(sink));
-        let listens = read.unwrap_or_else(|error| sink.send(Fed::Failed(error)).is_ok());
+        ends.spent.try_iter().for_each(drop);
+        let opened = Feeder::open(order, scrubber, &ends.spent, ahead, &mut buffer);
+        let read = opened.and_then(|feeder| feeder.read(&ends.sink));
+        let listens = read.unwrap_or_else(|error| ends.sink.send(Fed::Failed(error)).is_ok());
         if !listens {
             return;
         }

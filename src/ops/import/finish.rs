@@ -71,7 +71,7 @@ impl Importer<'_> {
             change,
             values: intake.source.values,
             bytes,
-            tally: std::mem::take(&mut intake.tally),
+            tally: intake.tally,
             odds: std::mem::take(&mut intake.odds),
             odd_count: intake.odd_count,
         });

@@ -36,7 +36,8 @@ fn fed(orders: Vec<Order>, take: impl FnOnce(&Receiver<Fed>, &mpsc::Sender<Spent
     let (spent, given_back) = mpsc::channel();
     orders.into_iter().for_each(|order| orderer.send(order).unwrap());
     thread::scope(|scope| {
-        scope.spawn(move || feed(&ordered, None, &sink, &given_back, &mut |_| {}));
+        let ends = Ends { orders: ordered, sink, spent: given_back };
+        scope.spawn(move || feed(&ends, None, &mut |_| {}));
         take(&source, &spent);
         // Else it would wait for another order.
         drop((orderer, source));

@@ -17,8 +17,8 @@ use crate::store::{RefMove, RefName, RefValue, SYMBOLIC_DEPTH_MAX};
 use super::journal::Journal;
 use super::{Check, Finding, Severity};
 
-/// Who keeps the lock is behind with mirror files: mostly a few milliseconds, never longer than
-/// this.
+/// Who keeps the lock is behind with mirror files: mostly a few milliseconds, and not longer than
+/// this, unless it was stopped.
 const MIRRORS_OWED_MAX: Duration = Duration::from_millis(200);
 const MIRROR_PAUSE: Duration = Duration::from_millis(5);
 /// How deep directories of mirror files are looked into; theirs are `sessions/<sid>/heads`.

@@ -132,27 +132,33 @@ impl LocalSnapshot {
     fn walk_rows(&self, from: &Id, visit: Visit<'_>) -> Result<()> {
         let mut along = Along::new(self, *from);
         let mut count = 0;
-        while count < SHORT_WALK {
-            let Some(mut batch) = along.next() else {
-                return along.failure.map_or(Ok(()), Err);
-            };
+        while let Some(mut batch) = along.next() {
+            if count >= SHORT_WALK {
+                return self.read_ahead(batch, along, visit);
+            }
             count += batch.len();
             batch.unpack(&self.inner.cache, true);
             if batch.visit(visit, &self.inner.cache)?.is_break() {
                 return Ok(());
             }
         }
-        self.read_ahead(along, visit)
+        along.failure.map_or(Ok(()), Err)
     }
 
     /// Reads along first parents while a thread finds and unpacks what comes next.
     ///
     /// Where no thread can be had, it is read all the same.
-    fn read_ahead(&self, mut along: Along<'_>, visit: Visit<'_>) -> Result<()> {
+    fn read_ahead<'s>(
+        &'s self,
+        first: Batch<'s>,
+        mut along: Along<'s>,
+        visit: Visit<'_>,
+    ) -> Result<()> {
         let unpack = |batch: &mut Batch<'_>| {
             batch.unpack(&self.inner.cache, batch.len() < FEW);
         };
-        let mut find = || along.next();
+        let mut batches = std::iter::once(first).chain(along.by_ref());
+        let mut find = || batches.next();
         let window = Window::new(&mut find, &unpack);
         let flow = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("sapwood-walk".to_owned());
