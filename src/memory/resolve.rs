@@ -16,6 +16,9 @@ use crate::walk;
 /// For how many facts room is made at first.
 const FACTS_USUALLY: usize = 16;
 
+/// Up to how many facts each is compared with each, to see which are the latest.
+const FACTS_COMPARED_MAX: usize = 16;
+
 /// A fact, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
@@ -79,13 +82,31 @@ pub fn resolve(snapshot: &dyn Snapshot, head: Option<Id>) -> Result<Vec<Known>> 
 
 /// Drops the facts that a later one with the same key supersedes.
 pub fn latest(mut facts: Vec<Known>) -> Vec<Known> {
+    let is_latest = match facts.len() {
+        ..=FACTS_COMPARED_MAX => latest_of_few(&facts),
+        _ => latest_of_many(&facts),
+    };
+    let mut is_latest = is_latest.into_iter();
+    facts.retain(|_| is_latest.next() == Some(true));
+    facts
+}
+
+/// Says of each fact whether it is the latest, by comparing each with each: nothing is hashed.
+fn latest_of_few(facts: &[Known]) -> Vec<bool> {
+    let keys = facts.iter().map(|fact| fact.key.as_deref());
+    let is_latest = |(place, key): (usize, Option<&str>)| {
+        key.is_none() || facts[place + 1..].iter().all(|later| later.key.as_deref() != key)
+    };
+    keys.enumerate().map(is_latest).collect()
+}
+
+fn latest_of_many(facts: &[Known]) -> Vec<bool> {
     let mut seen: HashSet<&str> = HashSet::with_capacity(facts.len());
     let newest_first = facts.iter().rev();
     let is_latest = newest_first.map(|fact| fact.key.as_deref().is_none_or(|key| seen.insert(key)));
-    let is_latest: Vec<bool> = is_latest.collect();
-    let mut is_latest = is_latest.into_iter().rev();
-    facts.retain(|_| is_latest.next() == Some(true));
-    facts
+    let mut is_latest: Vec<bool> = is_latest.collect();
+    is_latest.reverse();
+    is_latest
 }
 
 /// Says where the fact with this key comes from; both versions of one that is in conflict.
@@ -201,4 +222,21 @@ type Told = (Option<String>, String, Option<Id>);
 
 fn told(key: &Option<String>, value: &Value, source: Option<Id>) -> Told {
     (key.clone(), json::to_string(value), source)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_latest_of_few_are_those_of_many(keys in vec(proptest::option::of("[abc]"), 0..12)) {
+            let known = |key| Known { value: Value::Null, key, node: Id::from_bytes([0; 32]), source: None };
+            let facts: Vec<Known> = keys.into_iter().map(known).collect();
+            prop_assert_eq!(latest_of_few(&facts), latest_of_many(&facts));
+        }
+    }
 }
