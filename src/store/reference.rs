@@ -63,6 +63,12 @@ impl RefName {
         self.0.strip_prefix("sessions/")?.split_once('/')
     }
 
+    /// Says whether this is where a session's metadata is.
+    pub(crate) fn is_meta(&self) -> bool {
+        // Few names end so: the others need not be taken apart.
+        self.0.ends_with("/meta") && matches!(self.session(), Some((_, "meta")))
+    }
+
     /// Gives the kind of object that this ref must point to, where its place prescribes one.
     pub fn target_kind(&self) -> Option<Kind> {
         let (_, rest) = self.session()?;

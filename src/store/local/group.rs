@@ -28,12 +28,14 @@
 //! - A group can be recognised alone, without the one before it: recovery looks for survivors.
 
 mod damaged;
+mod parts;
 
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
-use crate::store::{Operation, RefMove, RefName, RefValue};
+use crate::store::{Operation, RefMove, RefValue};
 
 pub(crate) use damaged::{mended, rows_of_damaged};
+pub(crate) use parts::{Input, Names, read_move, read_operation, write_move, write_operation};
 
 /// Groups begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
@@ -224,16 +226,25 @@ impl Prefix {
 
     /// Reads the head from its bytes; `None` if they are not what was written.
     pub(crate) fn head(&self, bytes: &[u8], salt: &Salt) -> Option<Head> {
+        self.next_head(bytes, salt, &mut Names::default())
+    }
+
+    /// Reads the head as [`Prefix::head`] does, of one group after others.
+    pub(crate) fn next_head(&self, bytes: &[u8], salt: &Salt, names: &mut Names) -> Option<Head> {
         let (covered, checksum) =
             bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         if blake3::keyed_hash(salt, covered).as_bytes() != checksum {
             return None;
         }
-        self.head_unchecked(bytes)
+        self.read_head(bytes, names)
     }
 
     /// Reads the head from bytes that nothing vouches for, where the salt is lost.
     pub(crate) fn head_unchecked(&self, bytes: &[u8]) -> Option<Head> {
+        self.read_head(bytes, &mut Names::default())
+    }
+
+    fn read_head(&self, bytes: &[u8], names: &mut Names) -> Option<Head> {
         let (covered, checksum) =
             bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         let mut input = Input(covered.get(PREFIX_BYTES..)?);
@@ -247,7 +258,7 @@ impl Prefix {
         if start > self.length {
             return None;
         }
-        let moves = (0..self.moves).map(|_| read_move(&mut input)).collect::<Option<_>>()?;
+        let moves = (0..self.moves).map(|_| read_move(&mut input, names)).collect::<Option<_>>()?;
         let operation = match self.flags & FLAG_OPERATION {
             0 => None,
             _ => Some(read_operation(&mut input)?),
@@ -286,101 +297,10 @@ impl Head {
     }
 }
 
-/// Bytes yet to be read.
-pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Input<'a> {
-    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take(1).map(|bytes| bytes[0])
-    }
-
-    pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
-    }
-
-    pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
-    }
-
-    fn id(&mut self) -> Option<Id> {
-        Id::from_slice(self.take(Id::BYTES)?)
-    }
-
-    fn text(&mut self) -> Option<&'a str> {
-        let bytes = self.u32()? as usize;
-        std::str::from_utf8(self.take(bytes)?).ok()
-    }
-}
-
-fn write_text(out: &mut Vec<u8>, text: &str) {
-    let bytes = u32::try_from(text.len()).expect("names and commands are short");
-    out.extend_from_slice(&bytes.to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Writes a ref's value: 0 for none, 1 and an id, 2 and a name.
-fn write_value(out: &mut Vec<u8>, value: Option<&RefValue>) {
-    match value {
-        None => out.push(0),
-        Some(RefValue::Id(id)) => {
-            out.push(1);
-            out.extend_from_slice(id.as_bytes());
-        }
-        Some(RefValue::Symbolic(name)) => {
-            out.push(2);
-            write_text(out, name.as_str());
-        }
-    }
-}
-
-fn read_value(input: &mut Input<'_>) -> Option<Option<RefValue>> {
-    Some(match input.u8()? {
-        0 => None,
-        1 => Some(RefValue::Id(input.id()?)),
-        2 => Some(RefValue::Symbolic(RefName::new(input.text()?).ok()?)),
-        _ => return None,
-    })
-}
-
-/// Writes a ref move: the name, the value before, the value after.
-pub(crate) fn write_move(out: &mut Vec<u8>, ref_move: &RefMove) {
-    write_text(out, ref_move.name.as_str());
-    write_value(out, ref_move.old.as_ref());
-    write_value(out, ref_move.new.as_ref());
-}
-
-pub(crate) fn read_move(input: &mut Input<'_>) -> Option<RefMove> {
-    Some(RefMove {
-        name: RefName::new(input.text()?).ok()?,
-        old: read_value(input)?,
-        new: read_value(input)?,
-    })
-}
-
-/// Writes an operation: time, actor, command.
-pub(crate) fn write_operation(out: &mut Vec<u8>, operation: &Operation) {
-    out.extend_from_slice(&operation.time.to_le_bytes());
-    write_text(out, &operation.actor);
-    write_text(out, &operation.command);
-}
-
-pub(crate) fn read_operation(input: &mut Input<'_>) -> Option<Operation> {
-    Some(Operation {
-        time: input.take(8)?.try_into().ok().map(i64::from_le_bytes)?,
-        actor: input.text()?.to_owned(),
-        command: input.text()?.to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::RefName;
 
     pub(super) const SALT: Salt = [7; 32];
 

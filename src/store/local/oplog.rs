@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::store::local::group::{Input, read_move, read_operation, write_move, write_operation};
+use crate::store::local::group::{
+    Input, Names, read_move, read_operation, write_move, write_operation,
+};
 use crate::store::local::paged::{Paged, PagedWriter, Ready, Remains, u64_at};
 use crate::store::{Operation, OperationRecord, RefMove};
 
@@ -136,7 +138,8 @@ fn parse(record: &[u8]) -> Option<(Operation, Vec<RefMove>)> {
 fn parse_begin(input: &mut Input<'_>) -> Option<(Operation, Vec<RefMove>)> {
     let operation = read_operation(input)?;
     let count = input.u32()?;
-    let moves = (0..count).map(|_| read_move(input)).collect::<Option<_>>()?;
+    let mut names = Names::default();
+    let moves = (0..count).map(|_| read_move(input, &mut names)).collect::<Option<_>>()?;
     Some((operation, moves))
 }
 

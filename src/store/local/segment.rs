@@ -33,7 +33,7 @@ use crate::disk::{Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdMap, Kind};
 use crate::store::local::durable::Position;
-use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, Place, Salt};
+use crate::store::local::group::{CLOSE_BYTES, Head, Names, NewGroup, Place, Salt};
 use crate::store::local::manifest::Closed;
 use crate::store::{Operation, RefMove, RefName, RefValue};
 use window::Window;
@@ -82,6 +82,8 @@ pub(crate) struct Table {
     pub(crate) reshaped: u64,
     /// The head of the group behind `end`, if it was read and nothing vouches for its contents yet.
     ahead: Option<Head>,
+    /// The names in the heads that were read last.
+    names: Names,
 }
 
 /// Where an object's content is.
@@ -213,6 +215,7 @@ impl Segment {
             metas: Vec::new(),
             reshaped: 0,
             ahead: None,
+            names: Names::default(),
         };
         Segment {
             sequence,
@@ -394,10 +397,12 @@ impl Table {
             if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
                 self.reshaped = self.end;
             }
-            if let Some((_, "meta")) = ref_move.name.session() {
+            if ref_move.name.is_meta() {
                 self.metas.push((self.end, ref_move.name.clone()));
             }
-            let versions = self.refs.entry(ref_move.name.clone()).or_default();
+            let versions = self.refs.entry(ref_move.name.clone());
+            // Most refs of a session that is made move once.
+            let versions = versions.or_insert_with(|| Vec::with_capacity(1));
             versions.push((self.end, ref_move.new.clone()));
         }
         if let Some(operation) = head.operation {

@@ -9,7 +9,7 @@
 use super::{Segment, Table, Tail, Window};
 use crate::error::Result;
 use crate::id::Id;
-use crate::store::local::group::{Head, PREFIX_BYTES, Prefix};
+use crate::store::local::group::{Head, Names, PREFIX_BYTES, Prefix};
 
 impl Segment {
     /// Reads on to the last whole group, up to byte `until`, and says what stands behind it.
@@ -49,7 +49,8 @@ impl Segment {
             if closed {
                 return Ok(());
             }
-            match self.next_head(window, offset, previous, u64::MAX, self.bytes)? {
+            let (names, limit) = (&mut table.names, self.bytes);
+            match self.next_head(window, names, offset, previous, u64::MAX, limit)? {
                 Ok(head) => {
                     if let Some(whole) = table.ahead.replace(head) {
                         table.add(whole);
@@ -72,7 +73,8 @@ impl Segment {
                 Some(head) => head,
                 None => {
                     let (offset, previous) = (table.end, table.checksum);
-                    match self.next_head(window, offset, previous, durable, limit)? {
+                    let names = &mut table.names;
+                    match self.next_head(window, names, offset, previous, durable, limit)? {
                         Ok(head) => head,
                         Err(tail) => return Ok(tail),
                     }
@@ -99,6 +101,7 @@ impl Segment {
     fn next_head(
         &self,
         window: &mut Window,
+        names: &mut Names,
         offset: u64,
         previous: Id,
         durable: u64,
@@ -112,8 +115,8 @@ impl Segment {
         let known = offset + prefix.length <= durable;
         let wanted = if known { prefix.head_bytes as u64 } else { prefix.length };
         let group = window.get(self, offset, wanted as usize, limit)?;
-        let head = prefix.head(group, &self.salt).filter(|_| prefix.previous == previous);
-        Ok(head.ok_or(Tail::Torn))
+        let head = prefix.next_head(group, &self.salt, names);
+        Ok(head.filter(|_| prefix.previous == previous).ok_or(Tail::Torn))
     }
 }
 

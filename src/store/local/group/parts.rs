@@ -1,0 +1,170 @@
+//! What groups are made of, and the files of operations too: texts, values and moves of refs,
+//! operations.
+//!
+//! Not here: the fixed part of a group and its checksum.
+
+use crate::id::Id;
+use crate::store::{Operation, RefMove, RefName, RefValue};
+
+/// Bytes yet to be read.
+pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn id(&mut self) -> Option<Id> {
+        Id::from_slice(self.take(Id::BYTES)?)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.text_bytes()?).ok()
+    }
+
+    fn text_bytes(&mut self) -> Option<&'a [u8]> {
+        let bytes = self.u32()? as usize;
+        self.take(bytes)
+    }
+}
+
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    let bytes = u32::try_from(text.len()).expect("names and commands are short");
+    out.extend_from_slice(&bytes.to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Writes a ref's value: 0 for none, 1 and an id, 2 and a name.
+fn write_value(out: &mut Vec<u8>, value: Option<&RefValue>) {
+    match value {
+        None => out.push(0),
+        Some(RefValue::Id(id)) => {
+            out.push(1);
+            out.extend_from_slice(id.as_bytes());
+        }
+        Some(RefValue::Symbolic(name)) => {
+            out.push(2);
+            write_text(out, name.as_str());
+        }
+    }
+}
+
+fn read_value(input: &mut Input<'_>, names: &mut Names) -> Option<Option<RefValue>> {
+    Some(match input.u8()? {
+        0 => None,
+        1 => Some(RefValue::Id(input.id()?)),
+        2 => Some(RefValue::Symbolic(names.read(input)?)),
+        _ => return None,
+    })
+}
+
+/// Writes a ref move: the name, the value before, the value after.
+pub(crate) fn write_move(out: &mut Vec<u8>, ref_move: &RefMove) {
+    write_text(out, ref_move.name.as_str());
+    write_value(out, ref_move.old.as_ref());
+    write_value(out, ref_move.new.as_ref());
+}
+
+pub(crate) fn read_move(input: &mut Input<'_>, names: &mut Names) -> Option<RefMove> {
+    Some(RefMove {
+        name: names.read(input)?,
+        old: read_value(input, names)?,
+        new: read_value(input, names)?,
+    })
+}
+
+/// The names of refs that were read last: most groups move the refs that the one before moved, and
+/// a name that is known is neither checked nor held again.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    last: Vec<RefName>,
+    /// Which of them goes next.
+    oldest: usize,
+}
+
+impl Names {
+    /// How many are kept: those that a few branches have which are written to in turn.
+    const KEPT_MAX: usize = 8;
+
+    fn read(&mut self, input: &mut Input<'_>) -> Option<RefName> {
+        let bytes = input.text_bytes()?;
+        if let Some(known) = self.last.iter().find(|name| name.as_str().as_bytes() == bytes) {
+            return Some(known.clone());
+        }
+        let name = RefName::new(std::str::from_utf8(bytes).ok()?).ok()?;
+        match self.last.get_mut(self.oldest) {
+            Some(oldest) => *oldest = name.clone(),
+            None => self.last.push(name.clone()),
+        }
+        self.oldest = (self.oldest + 1) % Names::KEPT_MAX;
+        Some(name)
+    }
+}
+
+/// Writes an operation: time, actor, command.
+pub(crate) fn write_operation(out: &mut Vec<u8>, operation: &Operation) {
+    out.extend_from_slice(&operation.time.to_le_bytes());
+    write_text(out, &operation.actor);
+    write_text(out, &operation.command);
+}
+
+pub(crate) fn read_operation(input: &mut Input<'_>) -> Option<Operation> {
+    Some(Operation {
+        time: input.take(8)?.try_into().ok().map(i64::from_le_bytes)?,
+        actor: input.text()?.to_owned(),
+        command: input.text()?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn names_are_read_as_they_are_written_known_or_not(places in vec(0..20usize, 0..100)) {
+            let name = |place: usize| RefName::new(format!("sessions/s/heads/b{place}")).unwrap();
+            let moves = places.iter().map(|place| RefMove {
+                name: name(*place),
+                old: Some(RefValue::Symbolic(name(place / 2))),
+                new: None,
+            });
+            let moves: Vec<RefMove> = moves.collect();
+            let mut bytes = Vec::new();
+            moves.iter().for_each(|ref_move| write_move(&mut bytes, ref_move));
+            let (mut input, mut names) = (Input(&bytes), Names::default());
+            for written in &moves {
+                let read = read_move(&mut input, &mut names);
+                prop_assert_eq!(read.as_ref(), Some(written));
+            }
+            prop_assert!(input.0.is_empty() && names.last.len() <= Names::KEPT_MAX);
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_each_time() {
+        let mut names = Names::default();
+        for name in ["", "/a", "a/../b", "a\0", "HEAD", "a/../b"] {
+            let mut bytes = Vec::new();
+            write_text(&mut bytes, name);
+            assert_eq!(names.read(&mut Input(&bytes)).is_some(), name == "HEAD", "{name}");
+        }
+    }
+}
