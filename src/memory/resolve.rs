@@ -233,8 +233,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_latest_of_few_are_those_of_many(keys in vec(proptest::option::of("[abc]"), 0..12)) {
-            let known = |key| Known { value: Value::Null, key, node: Id::from_bytes([0; 32]), source: None };
+        fn the_latest_of_few_are_those_of_many(keys in vec(proptest::option::of("[abc]"), 0..40)) {
+            let node = Id::from_bytes([0; 32]);
+            let known = |key| Known { value: Value::Null, key, node, source: None };
             let facts: Vec<Known> = keys.into_iter().map(known).collect();
             prop_assert_eq!(latest_of_few(&facts), latest_of_many(&facts));
         }
