@@ -236,8 +236,13 @@ mod tests {
         fn the_latest_of_few_are_those_of_many(keys in vec(proptest::option::of("[abc]"), 0..40)) {
             let node = Id::from_bytes([0; 32]);
             let known = |key| Known { value: Value::Null, key, node, source: None };
-            let facts: Vec<Known> = keys.into_iter().map(known).collect();
+            let facts: Vec<Known> = keys.iter().cloned().map(known).collect();
             prop_assert_eq!(latest_of_few(&facts), latest_of_many(&facts));
+            let is_latest =
+                |place: &usize| keys[*place].is_none() || !keys[place + 1..].contains(&keys[*place]);
+            let wanted = (0..keys.len()).filter(is_latest).map(|place| keys[place].clone());
+            let found = latest(facts).into_iter().map(|fact| fact.key);
+            prop_assert!(found.eq(wanted));
         }
     }
 }

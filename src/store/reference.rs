@@ -228,6 +228,15 @@ mod tests {
     }
 
     #[test]
+    fn the_metadata_of_a_session_is_in_one_place() {
+        let is_meta = |name: &str| RefName::new(name).unwrap().is_meta();
+        assert!(is_meta("sessions/s/meta"));
+        for name in ["meta", "sessions/meta", "sessions/s/heads/meta", "x/s/meta"] {
+            assert!(!is_meta(name), "{name}");
+        }
+    }
+
+    #[test]
     fn the_place_of_a_ref_says_what_it_points_to() {
         let kind = |name: &str| RefName::new(name).unwrap().target_kind();
         assert_eq!(kind("HEAD"), None);

@@ -77,11 +77,8 @@ impl Plan<'_> {
     /// Others of the same id are told from it by their metadata. One that was made when it was has
     /// moved on.
     fn kept(&self) -> Result<String> {
-        let meta = |(name, _, to): &super::Step<'_>| {
-            self.is_own(name)
-                && name.session().is_some_and(|(_, rest)| rest == "meta")
-                && to.is_some()
-        };
+        let meta =
+            |(name, _, to): &super::Step<'_>| self.is_own(name) && name.is_meta() && to.is_some();
         let wanted = self.steps().find(meta).and_then(|(_, _, to)| to.clone());
         let own = self.record.moves.iter().find_map(|moved| {
             let place = moved.name.as_str().strip_suffix("/meta")?;

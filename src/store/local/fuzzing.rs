@@ -12,7 +12,7 @@ use crate::disk::{DirEntry, Disk, DiskFile, Mapping, OpenMode};
 use crate::id::Id;
 use crate::store::RefName;
 use crate::store::local::graph::Graph;
-use crate::store::local::group::{Input, Names, Prefix, Salt, read_move, read_operation};
+use crate::store::local::group::{Input, Prefix, RecentNames, Salt, read_move, read_operation};
 use crate::store::local::index::Index;
 use crate::store::local::loose;
 use crate::store::local::manifest::Manifest;
@@ -50,7 +50,7 @@ pub(crate) fn group(data: &[u8]) {
 pub(crate) fn operation(data: &[u8]) {
     let mut input = Input(data);
     if read_operation(&mut input).is_some() {
-        let mut names = Names::default();
+        let mut names = RecentNames::default();
         while read_move(&mut input, &mut names).is_some() {}
     }
 }

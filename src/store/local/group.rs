@@ -35,7 +35,9 @@ use crate::object::NewObject;
 use crate::store::{Operation, RefMove, RefValue};
 
 pub(crate) use damaged::{mended, rows_of_damaged};
-pub(crate) use parts::{Input, Names, read_move, read_operation, write_move, write_operation};
+pub(crate) use parts::{
+    Input, RecentNames, read_move, read_operation, write_move, write_operation,
+};
 
 /// Groups begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
@@ -226,11 +228,16 @@ impl Prefix {
 
     /// Reads the head from its bytes; `None` if they are not what was written.
     pub(crate) fn head(&self, bytes: &[u8], salt: &Salt) -> Option<Head> {
-        self.next_head(bytes, salt, &mut Names::default())
+        self.next_head(bytes, salt, &mut RecentNames::default())
     }
 
     /// Reads the head as [`Prefix::head`] does, of one group after others.
-    pub(crate) fn next_head(&self, bytes: &[u8], salt: &Salt, names: &mut Names) -> Option<Head> {
+    pub(crate) fn next_head(
+        &self,
+        bytes: &[u8],
+        salt: &Salt,
+        names: &mut RecentNames,
+    ) -> Option<Head> {
         let (covered, checksum) =
             bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         if blake3::keyed_hash(salt, covered).as_bytes() != checksum {
@@ -241,10 +248,10 @@ impl Prefix {
 
     /// Reads the head from bytes that nothing vouches for, where the salt is lost.
     pub(crate) fn head_unchecked(&self, bytes: &[u8]) -> Option<Head> {
-        self.read_head(bytes, &mut Names::default())
+        self.read_head(bytes, &mut RecentNames::default())
     }
 
-    fn read_head(&self, bytes: &[u8], names: &mut Names) -> Option<Head> {
+    fn read_head(&self, bytes: &[u8], names: &mut RecentNames) -> Option<Head> {
         let (covered, checksum) =
             bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         let mut input = Input(covered.get(PREFIX_BYTES..)?);

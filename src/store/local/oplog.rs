@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::store::local::group::{
-    Input, Names, read_move, read_operation, write_move, write_operation,
+    Input, RecentNames, read_move, read_operation, write_move, write_operation,
 };
 use crate::store::local::paged::{Paged, PagedWriter, Ready, Remains, u64_at};
 use crate::store::{Operation, OperationRecord, RefMove};
@@ -138,7 +138,7 @@ fn parse(record: &[u8]) -> Option<(Operation, Vec<RefMove>)> {
 fn parse_begin(input: &mut Input<'_>) -> Option<(Operation, Vec<RefMove>)> {
     let operation = read_operation(input)?;
     let count = input.u32()?;
-    let mut names = Names::default();
+    let mut names = RecentNames::default();
     let moves = (0..count).map(|_| read_move(input, &mut names)).collect::<Option<_>>()?;
     Some((operation, moves))
 }

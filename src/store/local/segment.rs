@@ -33,7 +33,7 @@ use crate::disk::{Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdMap, Kind};
 use crate::store::local::durable::Position;
-use crate::store::local::group::{CLOSE_BYTES, Head, Names, NewGroup, Place, Salt};
+use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, Place, RecentNames, Salt};
 use crate::store::local::manifest::Closed;
 use crate::store::{Operation, RefMove, RefName, RefValue};
 use window::Window;
@@ -83,7 +83,7 @@ pub(crate) struct Table {
     /// The head of the group behind `end`, if it was read and nothing vouches for its contents yet.
     ahead: Option<Head>,
     /// The names in the heads that were read last.
-    names: Names,
+    names: RecentNames,
 }
 
 /// Where an object's content is.
@@ -215,7 +215,7 @@ impl Segment {
             metas: Vec::new(),
             reshaped: 0,
             ahead: None,
-            names: Names::default(),
+            names: RecentNames::default(),
         };
         Segment {
             sequence,

@@ -63,7 +63,7 @@ fn write_value(out: &mut Vec<u8>, value: Option<&RefValue>) {
     }
 }
 
-fn read_value(input: &mut Input<'_>, names: &mut Names) -> Option<Option<RefValue>> {
+fn read_value(input: &mut Input<'_>, names: &mut RecentNames) -> Option<Option<RefValue>> {
     Some(match input.u8()? {
         0 => None,
         1 => Some(RefValue::Id(input.id()?)),
@@ -79,7 +79,7 @@ pub(crate) fn write_move(out: &mut Vec<u8>, ref_move: &RefMove) {
     write_value(out, ref_move.new.as_ref());
 }
 
-pub(crate) fn read_move(input: &mut Input<'_>, names: &mut Names) -> Option<RefMove> {
+pub(crate) fn read_move(input: &mut Input<'_>, names: &mut RecentNames) -> Option<RefMove> {
     Some(RefMove {
         name: names.read(input)?,
         old: read_value(input, names)?,
@@ -90,28 +90,26 @@ pub(crate) fn read_move(input: &mut Input<'_>, names: &mut Names) -> Option<RefM
 /// The names of refs that were read last: most groups move the refs that the one before moved, and
 /// a name that is known is neither checked nor held again.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    last: Vec<RefName>,
-    /// Which of them goes next.
-    oldest: usize,
+pub(crate) struct RecentNames {
+    /// The one that was read last comes first.
+    names: Vec<RefName>,
 }
 
-impl Names {
+impl RecentNames {
     /// How many are kept: those that a few branches have which are written to in turn.
     const KEPT_MAX: usize = 8;
 
     fn read(&mut self, input: &mut Input<'_>) -> Option<RefName> {
         let bytes = input.text_bytes()?;
-        if let Some(known) = self.last.iter().find(|name| name.as_str().as_bytes() == bytes) {
-            return Some(known.clone());
+        match self.names.iter().position(|name| name.as_str().as_bytes() == bytes) {
+            Some(place) => self.names[..=place].rotate_right(1),
+            None => {
+                let name = RefName::new(std::str::from_utf8(bytes).ok()?).ok()?;
+                self.names.truncate(RecentNames::KEPT_MAX - 1);
+                self.names.insert(0, name);
+            }
         }
-        let name = RefName::new(std::str::from_utf8(bytes).ok()?).ok()?;
-        match self.last.get_mut(self.oldest) {
-            Some(oldest) => *oldest = name.clone(),
-            None => self.last.push(name.clone()),
-        }
-        self.oldest = (self.oldest + 1) % Names::KEPT_MAX;
-        Some(name)
+        self.names.first().cloned()
     }
 }
 
@@ -149,22 +147,45 @@ mod tests {
             let moves: Vec<RefMove> = moves.collect();
             let mut bytes = Vec::new();
             moves.iter().for_each(|ref_move| write_move(&mut bytes, ref_move));
-            let (mut input, mut names) = (Input(&bytes), Names::default());
+            let (mut input, mut names) = (Input(&bytes), RecentNames::default());
             for written in &moves {
                 let read = read_move(&mut input, &mut names);
                 prop_assert_eq!(read.as_ref(), Some(written));
             }
-            prop_assert!(input.0.is_empty() && names.last.len() <= Names::KEPT_MAX);
+            prop_assert!(input.0.is_empty() && names.names.len() <= RecentNames::KEPT_MAX);
         }
     }
 
+    fn read_name(names: &mut RecentNames, written: &[u8]) -> Option<RefName> {
+        let bytes = [&(written.len() as u32).to_le_bytes(), written].concat();
+        names.read(&mut Input(&bytes))
+    }
+
     #[test]
-    fn what_is_no_name_is_refused_each_time() {
-        let mut names = Names::default();
-        for name in ["", "/a", "a/../b", "a\0", "HEAD", "a/../b"] {
-            let mut bytes = Vec::new();
-            write_text(&mut bytes, name);
-            assert_eq!(names.read(&mut Input(&bytes)).is_some(), name == "HEAD", "{name}");
+    fn what_is_no_name_is_refused_each_time_and_what_is_one_is_read_among_it() {
+        let mut names = RecentNames::default();
+        let written: [&[u8]; 8] =
+            [b"", b"/a", b"HEAD", b"a/../b", b"HEAD", b"HEAD\xff", b"a/../b", b"HEAD"];
+        for name in written {
+            assert_eq!(read_name(&mut names, name).is_some(), name == b"HEAD", "{name:?}");
         }
+        assert_eq!(names.names.len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_held_once_until_eight_others_were_read_since() {
+        let mut names = RecentNames::default();
+        let mut read = |name: &str| read_name(&mut names, name.as_bytes()).unwrap();
+        let is_same = |one: &RefName, other: &RefName| std::ptr::eq(one.as_str(), other.as_str());
+        let others: Vec<String> = (0..8).map(|number| format!("other/{number}")).collect();
+        let first = read("first");
+        for other in &others[..7] {
+            read(other);
+        }
+        assert!(is_same(&first, &read("first")), "seven others were read since");
+        for other in &others {
+            read(other);
+        }
+        assert!(!is_same(&first, &read("first")), "eight others were read since");
     }
 }

@@ -9,7 +9,7 @@
 use super::{Segment, Table, Tail, Window};
 use crate::error::Result;
 use crate::id::Id;
-use crate::store::local::group::{Head, Names, PREFIX_BYTES, Prefix};
+use crate::store::local::group::{Head, PREFIX_BYTES, Prefix, RecentNames};
 
 impl Segment {
     /// Reads on to the last whole group, up to byte `until`, and says what stands behind it.
@@ -101,7 +101,7 @@ impl Segment {
     fn next_head(
         &self,
         window: &mut Window,
-        names: &mut Names,
+        names: &mut RecentNames,
         offset: u64,
         previous: Id,
         durable: u64,
