@@ -270,9 +270,13 @@ impl<'a> Reader<'a> {
 
     /// Learns from an entry, and shows it if it is kept.
     fn take(&mut self, id: Id, depth: u64, entry: Entry) -> Result<()> {
-        self.settings.learn(&entry);
+        let message = Message::read(&entry.label, &entry.body);
+        match &message {
+            Some(message) => self.settings.learn_of(message),
+            None => self.settings.learn(&entry),
+        }
         match self.compaction.as_mut().map_or(Seen::Kept, |cut| cut.see(&id, depth, &entry.body)) {
-            Seen::Kept => self.show(id, entry),
+            Seen::Kept => self.show(id, entry, message),
             Seen::Dropped => Ok(()),
             Seen::Lost(newer) => {
                 self.shown.truncate(newer);
@@ -281,8 +285,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Shows an entry as its type demands.
-    fn show(&mut self, id: Id, entry: Entry) -> Result<()> {
+    /// Shows an entry as its type demands; `message` is what it holds, if it is one.
+    fn show(&mut self, id: Id, entry: Entry, message: Option<Message>) -> Result<()> {
         let message = match entry.label.as_str() {
             "compaction" => {
                 if self.compaction.is_none() {
@@ -295,7 +299,7 @@ impl<'a> Reader<'a> {
                 None
             }
             "stack_pop" => self.pop(id, &entry).filter(|_| !is_left_out(&entry.body)),
-            _ => shown_message(&entry),
+            _ => shown_of(&entry, message),
         };
         let parts = message.map(Message::apart).unwrap_or_default();
         self.shown.extend(parts.into_iter().rev().map(|part| shown(id, &entry, part)));
@@ -347,6 +351,11 @@ impl<'a> Reader<'a> {
 
 /// Gives what a model is shown of an entry that does not compact, its long strings put back.
 pub fn shown_message(entry: &Entry) -> Option<Message> {
+    shown_of(entry, Message::read(&entry.label, &entry.body))
+}
+
+/// Does as [`shown_message`] where the message was read, if the entry is one.
+fn shown_of(entry: &Entry, message: Option<Message>) -> Option<Message> {
     let said = |key: &str| {
         let inner = || entry.body.get("message")?.get(key);
         let found = entry.body.get(key).or_else(inner);
@@ -358,7 +367,7 @@ pub fn shown_message(entry: &Entry) -> Option<Message> {
             let message = Message::of(&entry.label, &entry.body);
             Some(Message { role: "user".to_owned(), ..message })
         }
-        label => Message::read(label, &entry.body),
+        _ => message,
     };
     message.filter(|_| !is_left_out(&entry.body))
 }
@@ -387,9 +396,9 @@ fn foreign_id(body: &Value) -> Option<&str> {
 
 /// Makes a message of a text in the user's name, unless it is empty.
 fn said_by_user(text: &str) -> Option<Message> {
-    let blocks = vec![Block::Text(text.to_owned())];
-    let message = Message { role: "user".to_owned(), blocks, ..Message::default() };
-    Some(message).filter(|_| !text.trim().is_empty())
+    let is_empty = text.chars().all(char::is_whitespace);
+    let blocks = || vec![Block::Text(text.to_owned())];
+    (!is_empty).then(|| Message { role: "user".to_owned(), blocks: blocks(), ..Message::default() })
 }
 
 /// Says whether a program does not show its message to a model: a command that a person ran for

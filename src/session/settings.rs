@@ -65,16 +65,25 @@ impl Settings {
                 said.thinking = text(state, &["thinking"]);
             }
             label => {
-                let message = Message::read(label, body).filter(|message| {
-                    let is_made_up = message.model.as_deref() == Some(NO_MODEL);
-                    message.role == "assistant" && !is_made_up
-                });
-                if let Some(message) = message {
-                    (said.model, said.provider) = (message.model, message.provider);
+                if let Some(message) = Message::read(label, body) {
+                    return Settings::said_by(&message);
                 }
             }
         }
         said
+    }
+
+    /// Takes what a message says: which model spoke.
+    fn said_by(message: &Message) -> Settings {
+        let is_made_up = message.model.as_deref() == Some(NO_MODEL);
+        match message.role == "assistant" && !is_made_up {
+            true => Settings {
+                model: message.model.clone(),
+                provider: message.provider.clone(),
+                ..Settings::default()
+            },
+            false => Settings::default(),
+        }
     }
 
     /// Takes what something older says, where nothing newer said it.
@@ -159,13 +168,24 @@ impl Search {
         if self.is_over() {
             return;
         }
-        self.found.fill(Settings::said(&entry.label, &entry.body));
-        self.wanted = self.wanted.without(&self.found);
+        self.fill(Settings::said(&entry.label, &entry.body));
         let state = entry.body.get("state").filter(|state| !state.is_null());
         if entry.label == "compaction" && state.is_some() {
             // It has what was known before it.
             (self.wanted.model, self.wanted.thinking) = (false, false);
         }
+    }
+
+    /// Takes what the next older entry says, which is a message.
+    pub(super) fn learn_of(&mut self, message: &Message) {
+        if self.wanted.model {
+            self.fill(Settings::said_by(message));
+        }
+    }
+
+    fn fill(&mut self, older: Settings) {
+        self.found.fill(older);
+        self.wanted = self.wanted.without(&self.found);
     }
 
     /// Says whether all is known that is wanted.
