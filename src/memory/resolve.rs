@@ -238,9 +238,10 @@ mod tests {
             let known = |key| Known { value: Value::Null, key, node, source: None };
             let facts: Vec<Known> = keys.iter().cloned().map(known).collect();
             prop_assert_eq!(latest_of_few(&facts), latest_of_many(&facts));
-            let is_latest =
-                |place: &usize| keys[*place].is_none() || !keys[place + 1..].contains(&keys[*place]);
-            let wanted = (0..keys.len()).filter(is_latest).map(|place| keys[place].clone());
+            let is_said_later = |place: usize| keys[place + 1..].contains(&keys[place]);
+            let wanted = (0..keys.len())
+                .filter(|place| keys[*place].is_none() || !is_said_later(*place))
+                .map(|place| keys[place].clone());
             let found = latest(facts).into_iter().map(|fact| fact.key);
             prop_assert!(found.eq(wanted));
         }

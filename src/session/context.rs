@@ -396,9 +396,11 @@ fn foreign_id(body: &Value) -> Option<&str> {
 
 /// Makes a message of a text in the user's name, unless it is empty.
 fn said_by_user(text: &str) -> Option<Message> {
-    let is_empty = text.chars().all(char::is_whitespace);
-    let blocks = || vec![Block::Text(text.to_owned())];
-    (!is_empty).then(|| Message { role: "user".to_owned(), blocks: blocks(), ..Message::default() })
+    if text.trim().is_empty() {
+        return None;
+    }
+    let blocks = vec![Block::Text(text.to_owned())];
+    Some(Message { role: "user".to_owned(), blocks, ..Message::default() })
 }
 
 /// Says whether a program does not show its message to a model: a command that a person ran for

@@ -65,9 +65,8 @@ impl Settings {
                 said.thinking = text(state, &["thinking"]);
             }
             label => {
-                if let Some(message) = Message::read(label, body) {
-                    return Settings::said_by(&message);
-                }
+                let message = Message::read(label, body);
+                said = message.as_ref().map(Settings::said_by).unwrap_or_default();
             }
         }
         said

@@ -99,7 +99,7 @@ impl Elsewhere {
             shelf: None,
         };
         for (name, value) in snapshot.references("sessions/")? {
-            let (RefValue::Id(id), true) = (value, name.as_str().ends_with("/meta")) else {
+            let (RefValue::Id(id), true) = (value, name.is_meta()) else {
                 continue;
             };
             let mut meta = read_session(&*snapshot, &id)?;

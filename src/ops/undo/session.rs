@@ -82,8 +82,8 @@ impl Plan<'_> {
         let wanted = self.steps().find(meta).and_then(|(_, _, to)| to.clone());
         let own = self.record.moves.iter().find_map(|moved| {
             let place = moved.name.as_str().strip_suffix("/meta")?;
-            let is_away = place.starts_with(removed::DELETED);
-            (is_away && removed::parts(&moved.name)?.0 == self.session).then(|| place.to_owned())
+            let is_own = removed::parts(&moved.name)? == (self.session, "meta");
+            (is_own && place.starts_with(removed::DELETED)).then(|| place.to_owned())
         });
         let numbers = removed::numbers(self.snapshot, self.session)?;
         let others = numbers.iter().rev().map(|number| removed::place(self.session, *number));

@@ -244,6 +244,14 @@ fn the_last_word_on_the_model_counts() {
     story.add("e", "c", "compaction", r#"{"summary":"s"}"#);
     let context = story.context("e");
     assert_eq!((context.model.as_deref(), context.thinking.as_deref()), (Some("m2"), Some("low")));
+    // What was set before a message is looked for where the message itself says the model.
+    story.add("f", "c", "assistant", r#"{"message":{"content":"x","model":"m5"}}"#);
+    let context = story.context("f");
+    assert_eq!((context.model.as_deref(), context.thinking.as_deref()), (Some("m5"), Some("low")));
+    // Neither a program in the model's place nor a user is the model.
+    story.add("g", "f", "assistant", r#"{"message":{"content":"x","model":"<synthetic>"}}"#);
+    story.add("h", "g", "user", r#"{"message":{"role":"user","content":"x","model":"m6"}}"#);
+    assert_eq!(story.context("h").model.as_deref(), Some("m5"));
 }
 
 const CALL: &str = r#"{"role":"assistant","content":[

@@ -104,6 +104,7 @@ impl OperationLog {
         visit: &mut dyn FnMut(&OperationRecord) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         let count = self.count()?;
+        let mut names = RecentNames::default();
         for place in (0..count).rev() {
             let begin = word(&self.file, WORD_BYTES * (place + 1))?;
             let end = match place + 1 < count {
@@ -114,7 +115,7 @@ impl OperationLog {
                 || Error::corrupt(self.file.path(), begin, "a record is not an operation");
             let bytes = end.checked_sub(begin).ok_or_else(damaged)?;
             let record = self.file.bytes(begin, bytes as usize)?;
-            let (operation, moves) = parse(record).ok_or_else(damaged)?;
+            let (operation, moves) = parse(record, &mut names).ok_or_else(damaged)?;
             let record = OperationRecord { number: self.first + place, operation, moves };
             if visit(&record)?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -129,17 +130,19 @@ fn word(file: &Paged, at: u64) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
 }
 
-fn parse(record: &[u8]) -> Option<(Operation, Vec<RefMove>)> {
+fn parse(record: &[u8], names: &mut RecentNames) -> Option<(Operation, Vec<RefMove>)> {
     let mut input = Input(record);
-    let parsed = parse_begin(&mut input)?;
+    let parsed = parse_begin(&mut input, names)?;
     input.0.is_empty().then_some(parsed)
 }
 
-fn parse_begin(input: &mut Input<'_>) -> Option<(Operation, Vec<RefMove>)> {
+fn parse_begin(
+    input: &mut Input<'_>,
+    names: &mut RecentNames,
+) -> Option<(Operation, Vec<RefMove>)> {
     let operation = read_operation(input)?;
     let count = input.u32()?;
-    let mut names = RecentNames::default();
-    let moves = (0..count).map(|_| read_move(input, &mut names)).collect::<Option<_>>()?;
+    let moves = (0..count).map(|_| read_move(input, names)).collect::<Option<_>>()?;
     Some((operation, moves))
 }
 
@@ -189,7 +192,7 @@ fn records(
             continue;
         };
         let mut input = Input(&payload[begin..]);
-        let parsed = parse_begin(&mut input);
+        let parsed = parse_begin(&mut input, &mut RecentNames::default());
         let end = payload.len() - input.0.len();
         at = parsed.is_some().then_some(end);
         found.extend(parsed.map(|(operation, moves)| FoundOperation {

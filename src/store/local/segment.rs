@@ -401,7 +401,7 @@ impl Table {
                 self.metas.push((self.end, ref_move.name.clone()));
             }
             let versions = self.refs.entry(ref_move.name.clone());
-            // Most refs of a session that is made move once.
+            // Most refs that a new session has never move again: room for one value.
             let versions = versions.or_insert_with(|| Vec::with_capacity(1));
             versions.push((self.end, ref_move.new.clone()));
         }

@@ -22,6 +22,18 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn a_branch_may_be_called_as_metadata_is() {
+    let sandbox = Sandbox::with_store();
+    write(&sandbox.join("a.jsonl"), tale());
+    import(&sandbox, &["a.jsonl"]);
+    for branch in ["meta", "x/meta"] {
+        sandbox.ok(&["-s", "tale", "branch", branch]);
+    }
+    write(&sandbox.join("b.jsonl"), tale() + &message("m3", Some("m2"), "three"));
+    assert_eq!(number(&import(&sandbox, &["b.jsonl"])[0], "entries_new"), 1);
+}
+
+#[test]
 fn a_dry_run_counts_what_files_share() {
     let sandbox = Sandbox::with_store();
     write(&sandbox.join("a.jsonl"), tale());
