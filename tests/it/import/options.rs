@@ -25,9 +25,10 @@ fn a_dry_run_writes_nothing() {
 fn a_branch_may_be_called_as_metadata_is() {
     let sandbox = Sandbox::with_store();
     write(&sandbox.join("a.jsonl"), tale());
-    import(&sandbox, &["a.jsonl"]);
+    let told = import(&sandbox, &["a.jsonl"]);
+    let session = text(&told[0], "session");
     for branch in ["meta", "x/meta"] {
-        sandbox.ok(&["-s", "tale", "branch", branch]);
+        sandbox.ok(&["branch", "-s", &session, branch]);
     }
     write(&sandbox.join("b.jsonl"), tale() + &message("m3", Some("m2"), "three"));
     assert_eq!(number(&import(&sandbox, &["b.jsonl"])[0], "entries_new"), 1);
