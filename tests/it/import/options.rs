@@ -28,7 +28,7 @@ fn a_branch_may_be_called_as_metadata_is() {
     let told = import(&sandbox, &["a.jsonl"]);
     let session = text(&told[0], "session");
     for branch in ["meta", "x/meta"] {
-        sandbox.ok(&["branch", "-s", &session, branch]);
+        sandbox.ok(&["branch", "-s", session, branch]);
     }
     write(&sandbox.join("b.jsonl"), tale() + &message("m3", Some("m2"), "three"));
     assert_eq!(number(&import(&sandbox, &["b.jsonl"])[0], "entries_new"), 1);
