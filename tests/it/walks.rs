@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use sapwood::disk::Disk as _;
 use sapwood::error::{Error, Result};
 use sapwood::id::Id;
-use sapwood::store::{Snapshot, Store};
+use sapwood::store::{Durability, Snapshot, Store};
 
-use crate::faults::{contents, long};
+use crate::faults::{commit, contents, long};
 use crate::sim::SimDisk;
-use crate::support::{append, branch, init, open_read_only, target};
+use crate::support::{append, branch, init, message, open_read_only, target, update};
 
 /// How many messages each branch has: more than are read without a thread.
 const MESSAGES: usize = 1200;
@@ -70,6 +71,41 @@ fn a_path_is_read_in_order_and_as_far_as_wanted() {
             assert!(labelled.iter().map(|(id, _)| id).eq(&ids));
             assert_eq!(snapshot.nearest(&tip, &["message"], limit).unwrap(), Some(tip));
             assert_eq!(snapshot.nearest(&tip, &["memory"], limit).unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn a_path_of_any_length_ends_at_its_root_or_where_that_is_missing() {
+    /// More than three blocks, if the messages are long.
+    const LENGTH: usize = 450;
+    for words in [1, 160] {
+        let disk = SimDisk::new(1);
+        let store = init(&disk).unwrap();
+        let root = message("the begin", vec![]);
+        store.put_alone(&root).unwrap();
+        let mut path = vec![root.id()];
+        for number in 1..LENGTH {
+            let entry = message(&format!("{number} {}", "words ".repeat(words)), vec![path[0]]);
+            path.insert(0, entry.id());
+            let refs = [update(branch("main"), entry.id())];
+            commit(&store, Durability::Relaxed, &[entry], &refs).unwrap();
+        }
+        store.pack_refs().unwrap();
+        let lost = disk.copy();
+        let hex = root.id().to_string();
+        let loose = disk.files().into_iter().find(|path| path.ends_with(&hex[2..])).unwrap();
+        lost.remove(&loose).unwrap();
+
+        for tip in 0..LENGTH {
+            let snapshot = open_read_only(&disk).unwrap().snapshot().unwrap();
+            let (ids, result) = read(&*snapshot, path[tip], usize::MAX);
+            result.unwrap();
+            assert_eq!(ids, path[tip..]);
+            let snapshot = open_read_only(&lost).unwrap().snapshot().unwrap();
+            let (ids, result) = read(&*snapshot, path[tip], usize::MAX);
+            assert!(matches!(result, Err(Error::ObjectMissing { id }) if id == root.id()));
+            assert_eq!(ids, path[tip..LENGTH - 1]);
         }
     }
 }
