@@ -77,6 +77,8 @@ pub struct NewObject {
     pub(crate) kind: Kind,
     /// Shared, so that a transaction that is planned again costs no copy.
     pub(crate) content: Arc<Vec<u8>>,
+    /// The first of what it follows.
+    pub(crate) parent: Option<Id>,
     pub(crate) links: Vec<Id>,
 }
 
@@ -110,16 +112,17 @@ impl NewObject {
     pub fn parse(kind: Kind, content: Vec<u8>) -> Result<NewObject> {
         let links = |record: Record<'_>| {
             record.verify(kind, &content)?;
-            Ok(record.all_links())
+            Ok((record.first_parent(), record.all_links()))
         };
-        let links = match kind {
-            Kind::Blob => Ok(Vec::new()),
+        let (parent, links) = match kind {
+            Kind::Blob => Ok((None, Vec::new())),
             Kind::Entry => links(Entry::decode(&content)?.record()),
             Kind::Node => links(Node::decode(&content)?.record()),
             Kind::Event => links(Event::decode(&content)?.record()),
             Kind::Session => links(Session::decode(&content)?.record()),
         }?;
-        Ok(NewObject { id: Id::of(kind, &content), kind, content: Arc::new(content), links })
+        let id = Id::of(kind, &content);
+        Ok(NewObject { id, kind, content: Arc::new(content), parent, links })
     }
 
     /// Encodes a record whose fields were checked, and checks the values in it.
@@ -127,7 +130,8 @@ impl NewObject {
         record.check(kind)?;
         let content = cbor::encode(record);
         let id = Id::of(kind, &content);
-        Ok(NewObject { id, kind, links: record.all_links(), content: Arc::new(content) })
+        let (parent, links) = (record.first_parent(), record.all_links());
+        Ok(NewObject { id, kind, content: Arc::new(content), parent, links })
     }
 }
 

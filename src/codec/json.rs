@@ -14,14 +14,17 @@ pub use write::{Spacing, Style, pretty, to_string, write, write_styled};
 
 /// Finds the next byte that ends or interrupts a run of plain characters in a string.
 ///
-/// That is a quote, a backslash or a control character. As long as there is none, as many bytes are
-/// looked at together as a processor compares at once; then eight.
+/// That is a quote, a backslash or a control character. Keys and most strings are short, so the
+/// first eight bytes are looked at alone; then, as long as there is none, as many together as a
+/// processor compares at once.
 fn special(bytes: &[u8], from: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGHS: u64 = ONES * 0x80;
-    // The lowest byte flagged is truly below the limit; borrows only disturb those above it.
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHS;
     let mut at = from;
+    if let Some(word) = bytes[at..].first_chunk() {
+        match special_in(word) {
+            Some(place) => return at + place,
+            None => at += word.len(),
+        }
+    }
     while let Some(chunk) = bytes[at..].first_chunk::<32>() {
         let found = chunk.iter().fold(0, |found, byte| {
             found | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\')
@@ -31,18 +34,27 @@ fn special(bytes: &[u8], from: usize) -> usize {
         }
         at += chunk.len();
     }
-    while let Some(chunk) = bytes[at..].first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let found = below(word, 0x20) | quote | backslash;
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+    while let Some(word) = bytes[at..].first_chunk() {
+        match special_in(word) {
+            Some(place) => return at + place,
+            None => at += word.len(),
         }
-        at += 8;
     }
     let rest = bytes[at..].iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
     rest.map_or(bytes.len(), |more| at + more)
+}
+
+/// Finds the first such byte of eight, which are compared together.
+fn special_in(bytes: &[u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES * 0x80;
+    // The lowest byte flagged is truly below the limit; borrows only disturb those above it.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHS;
+    let word = u64::from_le_bytes(*bytes);
+    let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+    let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+    let found = below(word, 0x20) | quote | backslash;
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
 #[cfg(test)]

@@ -132,6 +132,15 @@ impl Record<'_> {
         })
     }
 
+    /// Gives the first of what the object follows.
+    pub(crate) fn first_parent(&self) -> Option<Id> {
+        let follows = |key: &str| matches!(key, "parents" | "priors");
+        self.0.iter().find_map(|(key, field)| match field {
+            Field::Links(ids) if follows(key) => ids.first().copied(),
+            _ => None,
+        })
+    }
+
     /// Lists every link once, in order of appearance.
     pub(crate) fn all_links(&self) -> Vec<Id> {
         let mut links = Vec::new();

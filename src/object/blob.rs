@@ -10,7 +10,7 @@ use crate::object::{NewObject, Outline};
 /// Hashes the bytes.
 pub(super) fn encode(content: Vec<u8>) -> Result<NewObject> {
     let (id, content) = (Id::of(Kind::Blob, &content), Arc::new(content));
-    Ok(NewObject { id, kind: Kind::Blob, content, links: Vec::new() })
+    Ok(NewObject { id, kind: Kind::Blob, content, parent: None, links: Vec::new() })
 }
 
 /// Gives the blob as text if it is UTF-8, else its bytes in hex under the key `hex`.

@@ -109,6 +109,7 @@ proptest! {
         prop_assert_eq!(outline(new.kind, &new.content).unwrap(), outline_of(&object));
         let parent = first_parent(new.kind, &new.content).unwrap();
         prop_assert_eq!(parent, outline_of(&object).parents.first().copied());
+        prop_assert_eq!(parent, new.parent);
         prop_assert!(new.content[0] & 0xc0 == 0x80, "no UTF-8 text begins so");
         let mut links = Vec::new();
         object.to_value().links(&mut links);

@@ -314,7 +314,7 @@ mod tests {
     pub(super) fn example() -> (Vec<u8>, Head) {
         let content = std::sync::Arc::new(b"hello".to_vec());
         let id = Id::of(Kind::Blob, &content);
-        let objects = [NewObject { id, kind: Kind::Blob, content, links: vec![] }];
+        let objects = [NewObject { id, kind: Kind::Blob, content, parent: None, links: vec![] }];
         let moves = [RefMove {
             name: RefName::head(),
             old: None,

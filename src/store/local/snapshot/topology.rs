@@ -84,15 +84,14 @@ impl LocalSnapshot {
             IdMap::with_capacity_and_hasher(others, Default::default());
         let mut depths = Vec::with_capacity(objects.len());
         for object in objects {
-            let parent = object::first_parent(object.kind, &object.content);
-            let depth = parent.ok().and_then(|parent| match parent {
+            let depth = match object.parent {
                 None => Some(0),
                 Some(parent) => {
                     let above = known.get(&parent).copied();
                     let above = above.unwrap_or_else(|| self.depth_of(&parent).ok().flatten());
                     above.map(|depth| depth + 1)
                 }
-            });
+            };
             if others > 0 {
                 known.insert(object.id, depth);
             }

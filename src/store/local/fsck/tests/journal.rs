@@ -121,7 +121,7 @@ pub(super) const CASES: &[Case] = &[
             let content = b"no entry".to_vec().into();
             let (kind, links) = (Kind::Entry, vec![]);
             let id = Id::of(kind, b"no entry");
-            let object = NewObject { id, kind, content, links };
+            let object = NewObject { id, kind, content, parent: None, links };
             world.force(&[object], &[]);
         },
         expected: &[("object-invalid", Bad)],
