@@ -71,10 +71,6 @@ pub type Visit<'a> = &'a mut dyn FnMut(&Id, &Stored) -> Result<ControlFlow<()>>;
 /// Says whether bytes hold what is looked for.
 pub type Finds<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
 
-/// Says of an object whether something was found in it, or in a blob that it links; `None` if it
-/// was not looked at.
-pub type Verdicts<'a> = Box<dyn Fn(&Id) -> Result<Option<bool>> + Send + Sync + 'a>;
-
 /// What was committed up to some moment.
 pub trait Snapshot: Send + Sync {
     /// Reads an object, checked against its id.
@@ -87,9 +83,17 @@ pub trait Snapshot: Send + Sync {
     }
 
     /// Looks at all entries and blobs that are quicker read together than one by one, checked as
-    /// those of a walk are; `None` where there are none.
-    fn sift(&self, finds: Finds<'_>) -> Option<Verdicts<'_>> {
-        let _ = finds;
+    /// those of a walk are, and says of each of some entries whether something was found in it, or
+    /// in a blob that it links; `None` of what was not looked at.
+    ///
+    /// `list` gives these entries, while another thread begins to look. Where there are no such
+    /// objects, it is not asked, and nothing is said.
+    fn sift(
+        &self,
+        finds: Finds<'_>,
+        list: &mut dyn FnMut() -> Vec<Id>,
+    ) -> Option<Vec<Option<bool>>> {
+        let _ = (finds, list);
         None
     }
 

@@ -7,12 +7,12 @@ use std::ops::ControlFlow;
 
 use regex::Regex;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::ops::log::{Filter, Logged};
 use crate::ops::scan::scan;
 use crate::session::{Forest, View};
-use crate::store::{Snapshot, Verdicts};
+use crate::store::Snapshot;
 use sieve::Sieve;
 
 pub use literal::required_texts;
@@ -54,35 +54,79 @@ pub fn grep(
     take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let sieve = Sieve::of(&options.literals, options.ignores_case);
-    let mut search = Search { snapshot, options, sieve: sieve.as_ref(), verdicts: None };
-    search.sift()?;
-    // What sessions share is there once, with the first that has it.
-    let mut forest = Forest::default();
-    let mut sessions = options.sessions.iter();
-    let mut failure = None;
-    let mut searched = 0;
-    while failure.is_none() && !sessions.as_slice().is_empty() {
-        let mut owners = Vec::new();
-        let mut end = searched;
-        for session in sessions.by_ref() {
-            match View::of(snapshot, session).and_then(|view| forest.add(&view)) {
-                Ok(()) => {
-                    end = forest.ids().len();
-                    owners.push((end - searched, session));
-                }
-                // What the sessions before it say comes first.
-                Err(error) => failure = Some(error),
+    let search = Search { snapshot, options, sieve: sieve.as_ref() };
+    let mut batches = Batches::of(snapshot, &options.sessions);
+    // All that is sifted may be searched at once: what is silent is known by then.
+    let mut sifted = None;
+    let verdicts = search.sift(&mut || {
+        let batch = sifted.insert(batches.next(usize::MAX));
+        batches.ids(batch).to_vec()
+    })?;
+    let mut verdicts = verdicts.unwrap_or_default();
+    loop {
+        let batch = sifted.take().unwrap_or_else(|| batches.next(BATCH));
+        let ids = batches.ids(&batch);
+        verdicts.resize(ids.len(), None);
+        if search.all(ids, &verdicts, &batch.owners, take)?.is_break() {
+            return Ok(());
+        }
+        if let Some(failure) = batch.failure {
+            return Err(failure);
+        }
+        if batches.sessions.as_slice().is_empty() {
+            return Ok(());
+        }
+        verdicts.clear();
+    }
+}
+
+/// The entries of sessions, listed session by session.
+struct Batches<'a> {
+    snapshot: &'a dyn Snapshot,
+    sessions: std::slice::Iter<'a, String>,
+    /// What sessions share is there once, with the first that has it.
+    forest: Forest,
+}
+
+/// Sessions that are searched together.
+struct Batch<'a> {
+    /// Where their entries begin among all that were listed.
+    begin: usize,
+    /// Each session, and where its entries end among those of the batch.
+    owners: Vec<(usize, &'a String)>,
+    /// Why there is no next one; what these sessions say comes first.
+    failure: Option<Error>,
+}
+
+impl<'a> Batches<'a> {
+    fn of(snapshot: &'a dyn Snapshot, sessions: &'a [String]) -> Batches<'a> {
+        Batches { snapshot, sessions: sessions.iter(), forest: Forest::default() }
+    }
+
+    /// Lists the entries of the next sessions until there are so many.
+    fn next(&mut self, entries_min: usize) -> Batch<'a> {
+        let begin = self.forest.ids().len();
+        let mut batch = Batch { begin, owners: Vec::new(), failure: None };
+        for session in self.sessions.by_ref() {
+            let view = View::of(self.snapshot, session);
+            if let Err(error) = view.and_then(|view| self.forest.add(&view)) {
+                batch.failure = Some(error);
+                break;
             }
-            if failure.is_some() || end - searched >= BATCH {
+            let entries = self.forest.ids().len() - begin;
+            batch.owners.push((entries, session));
+            if entries >= entries_min {
                 break;
             }
         }
-        if search.all(&forest.ids()[searched..end], &owners, take)?.is_break() {
-            return Ok(());
-        }
-        searched = end;
+        batch
     }
-    failure.map_or(Ok(()), Err)
+
+    /// Gives the entries of a batch; of a session that failed, none.
+    fn ids(&self, batch: &Batch<'_>) -> &[Id] {
+        let count = batch.owners.last().map_or(0, |(end, _)| *end);
+        &self.forest.ids()[batch.begin..batch.begin + count]
+    }
 }
 
 /// A search while it goes on.
@@ -90,38 +134,39 @@ struct Search<'a> {
     snapshot: &'a dyn Snapshot,
     options: &'a GrepOptions,
     sieve: Option<&'a Sieve>,
-    /// What is known of entries before they are read.
-    verdicts: Option<Verdicts<'a>>,
 }
 
 impl Search<'_> {
-    /// Looks at all that the store has, if most of it is searched anyway. Where only some time is,
-    /// entries say by themselves that they are of another.
-    fn sift(&mut self) -> Result<()> {
+    /// Looks at all that the store has, if most of it is searched anyway, and says what is known
+    /// then of each entry that is listed meanwhile. Where only some time is searched, entries say
+    /// by themselves that they are of another.
+    fn sift(&self, list: &mut dyn FnMut() -> Vec<Id>) -> Result<Option<Vec<Option<bool>>>> {
         let count = self.options.sessions.len();
-        if let Some(sieve) = self.sieve
-            && count > 1
-            && !self.options.filter.has_times()
-            && 2 * count >= self.snapshot.session_ids()?.len()
-        {
-            self.verdicts = self.snapshot.sift(&|bytes| sieve.finds(bytes));
+        match self.sieve {
+            Some(sieve)
+                if count > 1
+                    && !self.options.filter.has_times()
+                    && 2 * count >= self.snapshot.session_ids()?.len() =>
+            {
+                Ok(self.snapshot.sift(&|bytes| sieve.finds(bytes), list))
+            }
+            _ => Ok(None),
         }
-        Ok(())
     }
 
-    /// Searches the entries of some sessions, each of which has those up to a place.
+    /// Searches the entries of some sessions, each of which has those up to a place. Of each it
+    /// may be known whether it passes the sieve.
     fn all(
         &self,
         ids: &[Id],
+        verdicts: &[Option<bool>],
         owners: &[(usize, &String)],
         take: &mut dyn FnMut(Match) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         let mut asked = Vec::new();
         let mut places = Vec::new();
-        for (place, id) in ids.iter().enumerate() {
-            // Where that fails, so does reading it, when its turn comes.
-            let verdict = self.verdicts.as_ref().and_then(|verdicts| verdicts(id).ok()?);
-            if verdict != Some(false) {
+        for (place, (id, verdict)) in ids.iter().zip(verdicts).enumerate() {
+            if *verdict != Some(false) {
                 asked.push((*id, verdict.is_some()));
                 places.push(place);
             }

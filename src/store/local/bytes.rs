@@ -31,11 +31,6 @@ pub(super) fn find_last(byte: u8, bytes: &[u8]) -> Option<usize> {
     memchr::memrchr(byte, bytes)
 }
 
-/// Finds the first place of a text of two bytes or more.
-pub(super) fn find_text(text: &[u8], bytes: &[u8]) -> Option<usize> {
-    Text::new(text).find(bytes)
-}
-
 /// A text of two bytes or more that is searched for again and again.
 pub(super) struct Text<'t> {
     text: &'t [u8],
@@ -85,7 +80,7 @@ mod tests {
             prop_assert_eq!(find_last(1, &bytes), bytes.iter().rposition(|byte| *byte == 1));
             for text in [&[1, 2][..], &[1, 1], &[0, 2, 1, 0]] {
                 let expected = bytes.windows(text.len()).position(|window| window == text);
-                prop_assert_eq!(find_text(text, &bytes), expected);
+                prop_assert_eq!(Text::new(text).find(&bytes), expected);
             }
         }
     }

@@ -201,8 +201,23 @@ impl Index {
         if row >= self.objects {
             return Err(self.paged.corrupt(at, "no such row"));
         }
-        let bytes = self.bytes(at, POSITION_BYTES as usize)?;
-        let (block, place) = (u32_at(bytes, 0), u32_at(bytes, 4));
+        self.position_of(self.bytes(at, POSITION_BYTES as usize)?, at)
+    }
+
+    /// Gives the positions of all rows.
+    pub(crate) fn positions(&self) -> Result<impl Iterator<Item = Result<Position>>> {
+        let at = self.id_at(self.objects);
+        let bytes = self.bytes(at, self.objects as usize * POSITION_BYTES as usize)?;
+        let rows = bytes.chunks_exact(POSITION_BYTES as usize);
+        Ok((at..)
+            .step_by(POSITION_BYTES as usize)
+            .zip(rows)
+            .map(|(at, row)| self.position_of(row, at)))
+    }
+
+    #[inline]
+    fn position_of(&self, row: &[u8], at: u64) -> Result<Position> {
+        let (block, place) = (u32_at(row, 0), u32_at(row, 4));
         let kind = Kind::from_code((place >> OFFSET_BITS) as u8)
             .ok_or_else(|| self.paged.corrupt(at, "an object of no known kind"))?;
         Ok(Position { block, kind, offset: place & ((1 << OFFSET_BITS) - 1) })

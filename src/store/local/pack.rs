@@ -16,6 +16,7 @@
 mod block;
 mod dictionary;
 mod fold;
+mod folded;
 mod held;
 mod load;
 mod options;
@@ -49,6 +50,7 @@ use rows::BlockRows;
 pub(crate) use block::Span;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use block::{fuzz_block, sealed_pack};
+pub(crate) use folded::{FoldedObject, Mark};
 
 pub(crate) use held::{HeldPack, Unchecked};
 pub(crate) use options::PackOptions;
@@ -318,6 +320,13 @@ impl Pack {
     pub(crate) fn not_held(&self, row: u32, position: &Position) -> Error {
         let name = self.index.id(row).map_or(format!("of row {row}"), |id| id.to_string());
         let why = format!("block {} does not hold object {name}", position.block);
+        Error::corrupt(&self.path, None, why)
+    }
+
+    /// Reports that a block holds more objects than the index says.
+    #[cold]
+    pub(crate) fn not_listed(&self, block: u32) -> Error {
+        let why = format!("block {block} holds more objects than the index knows");
         Error::corrupt(&self.path, None, why)
     }
 

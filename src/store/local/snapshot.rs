@@ -26,8 +26,7 @@ use crate::store::local::refused::refuse;
 use crate::store::local::segment::{Location, Segment};
 use crate::store::local::state::State;
 use crate::store::{
-    Finds, OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Verdicts,
-    Visit,
+    Finds, OperationRecord, RefName, RefValue, Snapshot, Stored, Streamed, Topology, Visit,
 };
 
 /// What was committed up to some moment.
@@ -229,8 +228,12 @@ impl Snapshot for LocalSnapshot {
         }
     }
 
-    fn sift(&self, finds: Finds<'_>) -> Option<Verdicts<'_>> {
-        self.sift_packs(finds)
+    fn sift(
+        &self,
+        finds: Finds<'_>,
+        list: &mut dyn FnMut() -> Vec<Id>,
+    ) -> Option<Vec<Option<bool>>> {
+        self.sift_packs(finds, list)
     }
 
     fn admit(&self, id: &Id, kind: Kind) -> Result<()> {

@@ -235,22 +235,9 @@ impl<'p> Block<'p> {
     ) -> Result<Vec<u8>> {
         let corrupt = |why: String| Error::corrupt(path, offset, why);
         let raw_bytes = self.header.raw_bytes as usize;
-        let decompress = |zstd: &mut DCtx<'static>, room: &mut Vec<u8>| {
-            // What is folded is shorter.
-            room.reserve_exact(raw_bytes);
-            let (frame, text) = match (self.header.form.has_dictionary, dictionary) {
-                (false, _) => (self.frame, &[][..]),
-                (true, Some(text)) => (&self.frame[Reference::BYTES..], text),
-                (true, None) => return Err(corrupt("its dictionary is not known".to_owned())),
-            };
-            zstd.decompress_using_dict(room, frame, text).map_err(|code| {
-                let why = zstd::zstd_safe::get_error_name(code);
-                corrupt(format!("a block does not decompress: {why}"))
-            })
-        };
         if self.header.form.is_folded {
             let unfolded = with_zstd(|zstd, folded| {
-                decompress(zstd, folded)?;
+                self.decompress_frame(zstd, offset, path, dictionary, folded)?;
                 let mut id_of = |number: usize, object: &[u8]| match id_of {
                     Some(id_of) => id_of(number),
                     None => Ok(Id::from_bytes(*blake3::hash(object).as_bytes())),
@@ -259,17 +246,40 @@ impl<'p> Block<'p> {
             })?;
             return unfolded.ok_or_else(|| corrupt("a block does not unfold".to_owned()));
         }
-        let written = match self.stored() {
-            Some(content) => {
-                raw.extend_from_slice(content);
-                content.len()
-            }
-            None => with_zstd(|zstd, _| decompress(zstd, &mut raw))?,
+        match self.stored() {
+            Some(content) => raw.extend_from_slice(content),
+            None => with_zstd(|zstd, _| {
+                self.decompress_frame(zstd, offset, path, dictionary, &mut raw)
+            })?,
         };
+        let written = raw.len();
         if written != raw_bytes {
             return Err(corrupt(format!("a block has {written} bytes, expected {raw_bytes}")));
         }
         Ok(raw)
+    }
+
+    /// Decompresses the frame into room that is empty.
+    pub(super) fn decompress_frame(
+        &self,
+        zstd: &mut DCtx<'static>,
+        offset: u64,
+        path: &Path,
+        dictionary: Option<&[u8]>,
+        room: &mut Vec<u8>,
+    ) -> Result<()> {
+        let corrupt = |why: String| Error::corrupt(path, offset, why);
+        // What is folded is shorter.
+        room.reserve_exact(self.header.raw_bytes as usize);
+        let (frame, text) = match (self.header.form.has_dictionary, dictionary) {
+            (false, _) => (self.frame, &[][..]),
+            (true, Some(text)) => (&self.frame[Reference::BYTES..], text),
+            (true, None) => return Err(corrupt("its dictionary is not known".to_owned())),
+        };
+        zstd.decompress_using_dict(room, frame, text).map(drop).map_err(|code| {
+            let why = zstd::zstd_safe::get_error_name(code);
+            corrupt(format!("a block does not decompress: {why}"))
+        })
     }
 }
 
@@ -322,7 +332,9 @@ pub(crate) fn sealed_pack(data: &[u8]) -> Vec<u8> {
 }
 
 /// Does something with this thread's decompressor, and with room for what it gives, empty.
-fn with_zstd<T>(work: impl FnOnce(&mut DCtx<'static>, &mut Vec<u8>) -> Result<T>) -> Result<T> {
+pub(super) fn with_zstd<T>(
+    work: impl FnOnce(&mut DCtx<'static>, &mut Vec<u8>) -> Result<T>,
+) -> Result<T> {
     thread_local! {
         static ZSTD: RefCell<(DCtx<'static>, Vec<u8>)> =
             RefCell::new((DCtx::create(), Vec::new()));

@@ -19,11 +19,12 @@
 
 use super::super::bytes;
 use super::block::Span;
+use super::folded::Folded;
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::slots::{Slots, slot_hash};
 
-const MARK: &[u8; 2] = b"\x58\x20";
+pub(super) const MARK: &[u8; 2] = b"\x58\x20";
 const MARKED_BYTES: usize = MARK.len() + Id::BYTES;
 
 /// What is noted of a block while it is folded; its room is used for the next one.
@@ -122,8 +123,8 @@ pub(super) fn unfold_begin(folded: &[u8], raw_bytes_max: usize) -> Vec<u8> {
     raw
 }
 
-/// Unfolds up to the first thing that is not what was folded, and says whether that was the end;
-/// or until there is more than `until`.
+/// Unfolds up to the first object that is not what was folded, and says whether there was none; or
+/// until there is more than `until`.
 fn unfold_into(
     folded: &[u8],
     raw_bytes: usize,
@@ -131,60 +132,39 @@ fn unfold_into(
     id_of: &mut IdOf<'_>,
     raw: &mut Vec<u8>,
 ) -> Result<bool> {
-    let Some((mut distances, mut rest)) = folded
-        .split_first_chunk()
-        .and_then(|(head, rest)| rest.split_at_checked(u32::from_le_bytes(*head) as usize))
-    else {
+    let Some(mut folded) = Folded::of(folded, raw_bytes) else {
         return Ok(false);
     };
-    let mut starts = Vec::new();
-    while !rest.is_empty() {
+    let (mut starts, mut marks) = (Vec::new(), Vec::new());
+    while !folded.is_passed() {
         if raw.len() > until {
             return Ok(true);
         }
-        let Some((kind, header_bytes, content_bytes)) = Span::header(rest) else {
+        let Some(object) = folded.next(&mut marks) else {
             return Ok(false);
         };
-        let number = starts.len();
         starts.push(raw.len());
-        take(&mut rest, header_bytes, raw);
-        let end = raw.len().saturating_add(content_bytes);
-        if end > raw_bytes {
-            return Ok(false);
-        }
-        while kind != Kind::Blob
-            && let Some(found) = next_mark(rest, end - raw.len())
-        {
-            take(&mut rest, found + MARK.len(), raw);
-            let target = take_distance(&mut distances).and_then(|back| number.checked_sub(back));
-            match target {
-                None => return Ok(false),
-                Some(target) if target == number => {}
-                Some(target) => {
-                    let id = id_of(target, &raw[starts[target]..starts[target + 1]])?;
-                    raw.extend_from_slice(id.as_bytes());
-                }
-            }
-        }
-        let left = end - raw.len();
-        if rest.len() < left {
-            return Ok(false);
-        }
-        take(&mut rest, left, raw);
+        raw.extend_from_slice(object.header);
+        let unfold =
+            |target: usize, raw: &[u8]| id_of(target, &raw[starts[target]..starts[target + 1]]);
+        object.unfold(&marks, unfold, raw)?;
     }
-    Ok(distances.is_empty())
+    Ok(folded.is_at_end())
 }
 
 /// Finds the next mark in the rest of a content that had, unfolded, so many bytes.
-fn next_mark(rest: &[u8], unfolded_bytes: usize) -> Option<usize> {
+pub(super) fn next_mark(rest: &[u8], unfolded_bytes: usize) -> Option<usize> {
     let last = unfolded_bytes.checked_sub(MARKED_BYTES)?;
-    bytes::find_text(MARK, &rest[..rest.len().min(last + MARK.len())])
-}
-
-fn take(rest: &mut &[u8], bytes: usize, raw: &mut Vec<u8>) {
-    let (taken, left) = rest.split_at(bytes);
-    raw.extend_from_slice(taken);
-    *rest = left;
+    let begins = &rest[..rest.len().min(last + MARK.len())];
+    let mut from = 0;
+    loop {
+        // The first byte of a mark is rare, and looking for one byte is less work.
+        let at = from + bytes::find(MARK[0], &begins[from..])?;
+        if begins.get(at + 1) == Some(&MARK[1]) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
 }
 
 fn put_distance(mut distance: usize, out: &mut Vec<u8>) {
@@ -195,7 +175,7 @@ fn put_distance(mut distance: usize, out: &mut Vec<u8>) {
     out.push(distance as u8);
 }
 
-fn take_distance(distances: &mut &[u8]) -> Option<usize> {
+pub(super) fn take_distance(distances: &mut &[u8]) -> Option<usize> {
     let mut distance = 0usize;
     for shift in (0..28).step_by(7) {
         let (byte, rest) = distances.split_first()?;

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::block::{BLOCK_HEADER_BYTES, Block};
-use super::{Pack, dictionary};
+use super::folded::{Folded, See};
+use super::{Pack, dictionary, folded};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::cache::{BlockCache, CacheKey};
@@ -89,10 +90,18 @@ impl Pack {
         self.dictionary_of(&self.block(block)?).map(drop)
     }
 
-    /// Unpacks a block into the room of another.
-    pub(crate) fn load_into(&self, block: u32, mut room: Vec<u8>) -> Result<Vec<u8>> {
-        room.clear();
-        self.load_to(block, usize::MAX, room)
+    /// Shows the objects of a block as they lie in it, in their order. While one is seen, this
+    /// thread can't unpack another block.
+    pub(crate) fn pass(&self, block: u32, cache: &BlockCache, see: &mut See<'_>) -> Result<()> {
+        if let Some(kept) = self.kept_block(block, cache) {
+            return folded::pass(Folded::plain(&kept, kept.len()), see)?.ok_or_else(|| {
+                Error::corrupt(&self.path, None, "a block in memory has no objects")
+            });
+        }
+        let found = self.block(block)?;
+        let dictionary = self.dictionary_of(&found)?;
+        let dictionary = dictionary.as_ref().map(|text| text.as_slice());
+        found.pass(self.index.block(block)?.offset, &self.path, dictionary, see)
     }
 
     /// Unpacks a block, at least as far as the object at `until`, unless it has none there, into

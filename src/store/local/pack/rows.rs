@@ -17,8 +17,8 @@ impl BlockRows {
         let blocks = index.blocks() as usize;
         let mut positions = Vec::with_capacity(index.len() as usize);
         let mut starts = vec![0u32; blocks + 1];
-        for row in 0..index.len() {
-            let position = index.position(row)?;
+        for position in index.positions()? {
+            let position = position?;
             let count = starts.get_mut(position.block as usize + 1);
             *count.ok_or_else(|| {
                 Error::corrupt(index.path(), None, "an object in a block that is not there")

@@ -2,11 +2,13 @@
 //!
 //! Who searches all that was said and asks for one object after the other unpacks blocks where they
 //! are met: some twice, in both threads or because they were let go meanwhile, and each into memory
-//! that is new. Here every block is unpacked once, into room that is used again for the next.
+//! that is new. Here every block is unpacked once, into room that is used again for the next, and
+//! its objects are looked at where they lie.
 //!
-//! What will be read on is kept: events, which say what there is to search; what something was
-//! found in; entries with long strings, of which one may be found later. So none of their blocks
-//! has to be unpacked again.
+//! What will be read on is kept: what something was found in, and what such an entry links, as far
+//! as it comes behind. So none of their blocks has to be unpacked again. Where something is found
+//! in a blob behind its entry, the entry's block is: `gc` puts entries before blobs, so these are
+//! few blocks.
 //!
 //! Invariants:
 //! - what is looked at is checked as on a walk; what was kept is hashed when it is asked for;
@@ -22,8 +24,9 @@ use super::LocalSnapshot;
 use crate::error::Result;
 use crate::id::{Id, IdMap, Kind};
 use crate::object::{LINK_MARK, NewObject, links_at};
-use crate::store::local::pack::Pack;
-use crate::store::{Content, Finds, Stored, Verdicts};
+use crate::store::local::cache::BlockCache;
+use crate::store::local::pack::{FoldedObject, Mark, Pack};
+use crate::store::{Content, Finds, Stored};
 
 /// A thread keeps so many bytes of objects that will be read on.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -38,6 +41,7 @@ const WANTED: u8 = 4;
 /// The packs of a snapshot while they are sifted.
 struct Sifting<'s, 'f> {
     packs: Vec<&'s Pack>,
+    cache: &'s BlockCache,
     /// The number of each pack's first object among all.
     starts: Vec<u32>,
     /// What is known of each object.
@@ -51,17 +55,49 @@ struct Sifting<'s, 'f> {
 struct Findings {
     /// Silent entries, each with a blob that it links.
     linked: Vec<(u32, u32)>,
-    /// Objects that may be read on, each with its place among all, and where it is in `bytes`.
-    kept: Vec<(u32, Id, Kind, Range<usize>)>,
+    /// Objects that will be read on, each with where it is in `bytes`.
+    kept: Vec<(Id, Kind, Range<usize>)>,
     /// What they say, one behind the other: memory for each alone takes longer than the copy.
     bytes: Vec<u8>,
+    /// Room for the entry that is looked at, and for what it links.
+    entry: Vec<u8>,
+    links: Vec<Link>,
+}
+
+/// A block that is looked at.
+struct Sight<'s> {
+    pack: &'s Pack,
+    /// The number of the pack's first object among all.
+    start: u32,
+    rows: &'s [u32],
+    /// What kinds the objects have that were met in it.
+    kinds: Vec<Kind>,
+}
+
+/// What an entry links, or seems to.
+enum Link {
+    /// An object of the same block, by its number.
+    Near(usize),
+    /// Any object.
+    Any(Id),
 }
 
 impl LocalSnapshot {
-    /// Looks at all objects in packs, cruft left out; `None` if they are too many to be numbered.
-    pub(super) fn sift_packs(&self, finds: Finds<'_>) -> Option<Verdicts<'_>> {
-        let sifting = Sifting::of(self.state.packs.iter().map(|pack| &**pack).collect(), finds)?;
-        let findings = sifting.look_at_all();
+    /// Looks at all objects in packs, cruft left out, and says of each of these entries whether it
+    /// is telling; `None` if the objects are too many to be numbered.
+    pub(super) fn sift_packs(
+        &self,
+        finds: Finds<'_>,
+        list: &mut dyn FnMut() -> Vec<Id>,
+    ) -> Option<Vec<Option<bool>>> {
+        let packs = self.state.packs.iter().map(|pack| &**pack).collect();
+        let sifting = Sifting::of(packs, &self.inner.cache, finds)?;
+        let mut places = Vec::new();
+        let findings = sifting.look_at_all(&mut || {
+            // Where one can't be found, it can't be read either.
+            let place = |id: &Id| sifting.place(id).ok().flatten().map(|(_, place)| place);
+            places = list().iter().map(place).collect();
+        });
         let mut kept = IdMap::default();
         for found in findings {
             for (entry, blob) in found.linked {
@@ -72,28 +108,15 @@ impl LocalSnapshot {
                     None => entry.fetch_and(!LOOKED_AT, Ordering::Relaxed),
                 };
             }
-            let is_read_on = |place: u32, kind: Kind| {
-                kind != Kind::Entry || verdict(&sifting.verdicts[place as usize]) != Some(false)
-            };
             let bytes = Arc::new(found.bytes);
-            for (place, id, kind, range) in found.kept {
-                if is_read_on(place, kind) {
-                    let content = Content::part(Arc::clone(&bytes), range);
-                    kept.insert(id, Stored { kind, content });
-                }
+            for (id, kind, range) in found.kept {
+                kept.insert(id, Stored { kind, content: Content::part(Arc::clone(&bytes), range) });
             }
         }
         // Where it was sifted before, what was kept then will do.
         let _ = self.kept.set(kept);
-        let Sifting { packs, starts, verdicts, .. } = sifting;
-        Some(Box::new(move |id| {
-            for (pack, start) in packs.iter().zip(&starts) {
-                if let Some(row) = pack.find(id)? {
-                    return Ok(verdict(&verdicts[(start + row) as usize]));
-                }
-            }
-            Ok(None)
-        }))
+        let verdict = |place: &Option<u32>| verdict(&sifting.verdicts[(*place)? as usize]);
+        Some(places.iter().map(verdict).collect())
     }
 
     /// Gives an object that was kept, checked against its id.
@@ -104,7 +127,11 @@ impl LocalSnapshot {
 }
 
 impl<'s, 'f> Sifting<'s, 'f> {
-    fn of(packs: Vec<&'s Pack>, finds: Finds<'f>) -> Option<Sifting<'s, 'f>> {
+    fn of(
+        packs: Vec<&'s Pack>,
+        cache: &'s BlockCache,
+        finds: Finds<'f>,
+    ) -> Option<Sifting<'s, 'f>> {
         let mut starts = Vec::with_capacity(packs.len());
         let mut objects = 0u32;
         for pack in &packs {
@@ -113,111 +140,124 @@ impl<'s, 'f> Sifting<'s, 'f> {
         }
         let verdicts = (0..objects).map(|_| AtomicU8::new(0)).collect();
         let link_mark = Finder::new(LINK_MARK);
-        Some(Sifting { packs, starts, verdicts, finds, link_mark })
+        Some(Sifting { packs, cache, starts, verdicts, finds, link_mark })
     }
 
-    /// Looks at all blocks, and gives what each thread found.
+    /// Looks at all blocks, and gives what each thread found. This one does something else before,
+    /// and looks at fewer.
     ///
     /// Where no thread can be had, one does all.
-    fn look_at_all(&self) -> Vec<Findings> {
+    fn look_at_all(&self, meanwhile: &mut dyn FnMut()) -> Vec<Findings> {
         let packs = self.packs.iter().enumerate();
         let blocks =
             packs.flat_map(|(number, pack)| (0..pack.blocks()).map(move |block| (number, block)));
         let blocks: Vec<(usize, u32)> = blocks.collect();
         let next = AtomicUsize::new(0);
         let all = Mutex::new(Vec::new());
-        let look = || {
+        let look = |own: Option<(usize, u32)>, left: Option<(usize, u32)>| {
             // Room that grows is touched twice, and room that is never touched costs nothing.
             let bytes = Vec::with_capacity(KEPT_BYTES_MAX);
             let mut findings = Findings { bytes, ..Findings::default() };
-            let mut room = Vec::new();
-            while let Some((pack, block)) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let others =
+                std::iter::from_fn(|| blocks.get(next.fetch_add(1, Ordering::Relaxed)).copied());
+            for (pack, block) in own.into_iter().chain(others.filter(|block| Some(*block) != left))
+            {
                 // Of a damaged block nothing is said.
-                room = self.look_at(*pack, *block, room, &mut findings).unwrap_or_default();
+                let _ = self.look_at(pack, block, &mut findings);
             }
             all.lock().unwrap_or_else(PoisonError::into_inner).push(findings);
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("sapwood-sift".to_owned());
             // Who joined it would wait until all that it had is given back.
-            let _ = thread.spawn_scoped(scope, look);
+            let _ = thread.spawn_scoped(scope, || look(None, self.first_of(&blocks)));
             if let Some((pack, block)) = blocks.last() {
                 // The helper, which begins later, lists meanwhile what stands in which block. Where
                 // this fails, so does reading the block. (The first blocks are the dictionary.)
                 let _ = self.packs[*pack].unpack_dictionary(*block);
             }
-            look();
+            // It has the events, which are read now: whoever looks at it finds it unpacked.
+            let first = self.first_of(&blocks);
+            if let Some((pack, block)) = first {
+                let _ = self.packs[pack].block_of(block, self.cache, true);
+            }
+            meanwhile();
+            look(first, first);
         });
         all.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the objects of a block, and gives the room back that they took.
-    fn look_at(
-        &self,
-        number: usize,
-        block: u32,
-        room: Vec<u8>,
-        findings: &mut Findings,
-    ) -> Result<Vec<u8>> {
-        let pack = self.packs[number];
+    /// Finds the first block with objects.
+    fn first_of(&self, blocks: &[(usize, u32)]) -> Option<(usize, u32)> {
+        let has_objects = |(pack, block): &&(usize, u32)| {
+            self.packs[*pack].block_rows(*block).is_ok_and(|rows| !rows.is_empty())
+        };
+        blocks.iter().find(has_objects).copied()
+    }
+
+    /// Looks at the objects of a block.
+    fn look_at(&self, number: usize, block: u32, findings: &mut Findings) -> Result<()> {
+        let (pack, start) = (self.packs[number], self.starts[number]);
         let rows = pack.block_rows(block)?;
         if rows.is_empty() {
-            return Ok(room);
+            return Ok(());
         }
-        let raw = pack.load_into(block, room)?;
-        let mut before = None;
-        for row in rows {
-            let span = pack.span_at(&raw, *row, &pack.position(*row)?)?;
-            let (kind, content) = (span.kind, &raw[span.content]);
-            let id = pack.id(*row)?;
-            let place = self.starts[number] + *row;
-            let is_kept = match kind {
-                Kind::Entry => self.look_at_entry(place, content, before.as_ref(), findings)?,
+        let mut sight = Sight { pack, start, rows, kinds: Vec::with_capacity(rows.len()) };
+        pack.pass(block, self.cache, &mut |object, marks| {
+            let place = sight.place_of(object, block)?;
+            let is_kept = match object.kind {
+                Kind::Entry => self.look_at_entry(place, object, marks, &sight, findings)?,
                 Kind::Blob => {
-                    let found = if (self.finds)(content) { LOOKED_AT | TELLING } else { LOOKED_AT };
+                    let is_telling = (self.finds)(object.content);
+                    let found = if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT };
                     (self.note(place, found) | found) & (TELLING | WANTED) != 0
                 }
-                Kind::Event => true,
-                Kind::Node | Kind::Session => false,
+                Kind::Event | Kind::Node | Kind::Session => false,
+            };
+            let content = match object.kind {
+                Kind::Entry => &findings.entry,
+                _ => object.content,
             };
             let from = findings.bytes.len();
             if is_kept && from + content.len() <= KEPT_BYTES_MAX {
                 findings.bytes.extend_from_slice(content);
-                findings.kept.push((place, id, kind, from..findings.bytes.len()));
+                let id = sight.id(object.number)?;
+                findings.kept.push((id, object.kind, from..findings.bytes.len()));
             }
-            before = (kind == Kind::Entry).then_some(id);
-        }
-        Ok(raw)
+            Ok(())
+        })
     }
 
-    /// Looks at an entry, and says whether it may be read on. `before` is the entry before it in
-    /// its block, if it comes right behind one: mostly its parent, and no blob.
+    /// Looks at an entry, of which it puts together what it says, and says whether it may be read
+    /// on.
     fn look_at_entry(
         &self,
         place: u32,
-        content: &[u8],
-        before: Option<&Id>,
+        object: &FoldedObject<'_>,
+        marks: &[Mark],
+        sight: &Sight<'_>,
         findings: &mut Findings,
     ) -> Result<bool> {
+        let Findings { linked, entry: content, links, .. } = findings;
+        content.clear();
+        object.unfold(marks, |number, _| sight.id(number), content)?;
+        self.list_links(marks, content, links);
         let is_telling = (self.finds)(content);
-        let mut has_blobs = false;
         let mut read = None;
         let mut found = if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT };
-        for link in links_at(self.link_mark.find_iter(content), content) {
-            if before == Some(&link) {
-                continue;
-            }
-            match self.place(&link)? {
+        for link in links {
+            let linked_place = match link {
+                Link::Near(number) => Some((sight.kinds[*number], sight.place(*number))),
+                Link::Any(id) => self.place(id)?,
+            };
+            match linked_place {
                 Some((Kind::Blob, blob)) if is_telling => {
                     self.verdicts[blob as usize].fetch_or(WANTED, Ordering::Relaxed);
                 }
                 Some((Kind::Blob, blob)) => match verdict(&self.verdicts[blob as usize]) {
                     Some(true) => found |= TELLING,
                     Some(false) => {}
-                    None => {
-                        findings.linked.push((place, blob));
-                        has_blobs = true;
-                    }
+                    None => linked.push((place, blob)),
                 },
                 Some(_) => {}
                 // Two bytes of a text or of an id may look as if a link began there. An entry that
@@ -225,14 +265,40 @@ impl<'s, 'f> Sifting<'s, 'f> {
                 None => {
                     let read =
                         read.get_or_insert_with(|| NewObject::parse(Kind::Entry, content.to_vec()));
-                    if read.as_ref().map_or(true, |entry| entry.links().contains(&link)) {
+                    let Link::Any(id) = link else { continue };
+                    if read.as_ref().map_or(true, |entry| entry.links().contains(id)) {
                         found &= !LOOKED_AT;
                     }
                 }
             }
         }
         self.note(place, found);
-        Ok(has_blobs || found != LOOKED_AT)
+        Ok(found != LOOKED_AT)
+    }
+
+    /// Lists what an entry links, or seems to, by its marks; `content` has all ids.
+    fn list_links(&self, marks: &[Mark], content: &[u8], links: &mut Vec<Link>) {
+        links.clear();
+        let mut put_back = 0;
+        for mark in marks {
+            let from = mark.end + put_back;
+            let id = &content[from..from + Id::BYTES];
+            match mark.left_out {
+                Some(number) => {
+                    put_back += Id::BYTES;
+                    links.push(Link::Near(number));
+                    // A mark that begins in what was left out is not among these.
+                    let until = content.len().min(from + Id::BYTES + LINK_MARK.len() - 1);
+                    if self.link_mark.find(&content[from..until]).is_some() {
+                        let all = links_at(self.link_mark.find_iter(content), content);
+                        links.clear();
+                        links.extend(all.map(Link::Any));
+                        return;
+                    }
+                }
+                None => links.push(Link::Any(Id::from_slice(id).expect("an id's bytes"))),
+            }
+        }
     }
 
     /// Finds an object among all, and its kind.
@@ -248,6 +314,31 @@ impl<'s, 'f> Sifting<'s, 'f> {
     /// Notes what was found, and gives what was known before.
     fn note(&self, place: u32, found: u8) -> u8 {
         self.verdicts[place as usize].fetch_or(found, Ordering::Relaxed)
+    }
+}
+
+impl Sight<'_> {
+    /// Checks that an object is where the index says, and gives its place among all.
+    fn place_of(&mut self, object: &FoldedObject<'_>, block: u32) -> Result<u32> {
+        let Some(row) = self.rows.get(object.number) else {
+            return Err(self.pack.not_listed(block));
+        };
+        let position = self.pack.position(*row)?;
+        if (object.kind, object.start) != (position.kind, position.offset as usize) {
+            return Err(self.pack.not_held(*row, &position));
+        }
+        self.kinds.push(object.kind);
+        Ok(self.start + row)
+    }
+
+    /// Gives the place of an object among all, by its number in the block.
+    fn place(&self, number: usize) -> u32 {
+        self.start + self.rows[number]
+    }
+
+    /// Gives the id of an object, by its number in the block.
+    fn id(&self, number: usize) -> Result<Id> {
+        self.pack.id(self.rows[number])
     }
 }
 
@@ -309,10 +400,11 @@ mod tests {
         ids.extend(say(&repo, &texts[200..]));
         let snapshot = repo.snapshot().unwrap();
         let needle = memchr::memmem::Finder::new("needle");
-        let verdicts = snapshot.sift(&|bytes| needle.find(bytes).is_some()).unwrap();
+        let finds = |bytes: &[u8]| needle.find(bytes).is_some();
+        let verdicts = snapshot.sift(&finds, &mut || ids.clone()).unwrap();
         let mut known = 0;
         for (number, (id, text)) in ids.iter().zip(&texts).enumerate() {
-            match verdicts(id).unwrap() {
+            match verdicts[number] {
                 Some(verdict) => {
                     assert_eq!(verdict, text.contains("needle"), "{number}");
                     known += 1;
@@ -345,8 +437,9 @@ mod tests {
         let store = LocalStore::open(Arc::new(OsDisk), dir.path(), Options::default()).unwrap();
         let repo = Repo::on(Arc::new(store));
         let snapshot = repo.snapshot().unwrap();
-        let verdicts = snapshot.sift(&|_| false).unwrap();
-        let unknown: Vec<&Id> = ids.iter().filter(|id| verdicts(id).unwrap().is_none()).collect();
+        let verdicts = snapshot.sift(&|_| false, &mut || ids.clone()).unwrap();
+        let unknown = ids.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+        let unknown: Vec<&Id> = unknown.map(|(id, _)| id).collect();
         assert!(!unknown.is_empty());
         for id in ids.iter().filter(|id| !unknown.contains(id)) {
             assert!(snapshot.get(id).unwrap().is_some());
