@@ -14,6 +14,8 @@
 //! - what is looked at is checked as on a walk; what was kept is hashed when it is asked for;
 //! - of what can't be read nothing is said: who reads it alone meets the error.
 
+mod sight;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +25,11 @@ use memchr::memmem::Finder;
 use super::LocalSnapshot;
 use crate::error::Result;
 use crate::id::{Id, IdMap, Kind};
-use crate::object::{LINK_MARK, NewObject, links_at};
+use crate::object::{LINK_MARK, NewObject};
 use crate::store::local::cache::BlockCache;
 use crate::store::local::pack::{FoldedObject, Mark, Pack};
 use crate::store::{Content, Finds, Stored};
+use sight::{Link, Sight, list_links};
 
 /// A thread keeps so many bytes of objects that will be read on.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -62,24 +65,6 @@ struct Findings {
     /// Room for the entry that is looked at, and for what it links.
     entry: Vec<u8>,
     links: Vec<Link>,
-}
-
-/// A block that is looked at.
-struct Sight<'s> {
-    pack: &'s Pack,
-    /// The number of the pack's first object among all.
-    start: u32,
-    rows: &'s [u32],
-    /// What kinds the objects have that were met in it.
-    kinds: Vec<Kind>,
-}
-
-/// What an entry links, or seems to.
-enum Link {
-    /// An object of the same block, by its number.
-    Near(usize),
-    /// Any object.
-    Any(Id),
 }
 
 impl LocalSnapshot {
@@ -202,7 +187,7 @@ impl<'s, 'f> Sifting<'s, 'f> {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut sight = Sight { pack, start, rows, kinds: Vec::with_capacity(rows.len()) };
+        let mut sight = Sight::of(pack, start, rows);
         pack.pass(block, self.cache, &mut |object, marks| {
             let place = sight.place_of(object, block)?;
             let is_kept = match object.kind {
@@ -241,13 +226,13 @@ impl<'s, 'f> Sifting<'s, 'f> {
         let Findings { linked, entry: content, links, .. } = findings;
         content.clear();
         object.unfold(marks, |number, _| sight.id(number), content)?;
-        self.list_links(marks, content, links);
+        list_links(marks, content, &self.link_mark, links);
         let is_telling = (self.finds)(content);
         let mut read = None;
         let mut found = if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT };
         for link in links {
             let linked_place = match link {
-                Link::Near(number) => Some((sight.kinds[*number], sight.place(*number))),
+                Link::Near(number) => Some(sight.met(*number)),
                 Link::Any(id) => self.place(id)?,
             };
             match linked_place {
@@ -276,31 +261,6 @@ impl<'s, 'f> Sifting<'s, 'f> {
         Ok(found != LOOKED_AT)
     }
 
-    /// Lists what an entry links, or seems to, by its marks; `content` has all ids.
-    fn list_links(&self, marks: &[Mark], content: &[u8], links: &mut Vec<Link>) {
-        links.clear();
-        let mut put_back = 0;
-        for mark in marks {
-            let from = mark.end + put_back;
-            let id = &content[from..from + Id::BYTES];
-            match mark.left_out {
-                Some(number) => {
-                    put_back += Id::BYTES;
-                    links.push(Link::Near(number));
-                    // A mark that begins in what was left out is not among these.
-                    let until = content.len().min(from + Id::BYTES + LINK_MARK.len() - 1);
-                    if self.link_mark.find(&content[from..until]).is_some() {
-                        let all = links_at(self.link_mark.find_iter(content), content);
-                        links.clear();
-                        links.extend(all.map(Link::Any));
-                        return;
-                    }
-                }
-                None => links.push(Link::Any(Id::from_slice(id).expect("an id's bytes"))),
-            }
-        }
-    }
-
     /// Finds an object among all, and its kind.
     fn place(&self, id: &Id) -> Result<Option<(Kind, u32)>> {
         for (pack, start) in self.packs.iter().zip(&self.starts) {
@@ -314,31 +274,6 @@ impl<'s, 'f> Sifting<'s, 'f> {
     /// Notes what was found, and gives what was known before.
     fn note(&self, place: u32, found: u8) -> u8 {
         self.verdicts[place as usize].fetch_or(found, Ordering::Relaxed)
-    }
-}
-
-impl Sight<'_> {
-    /// Checks that an object is where the index says, and gives its place among all.
-    fn place_of(&mut self, object: &FoldedObject<'_>, block: u32) -> Result<u32> {
-        let Some(row) = self.rows.get(object.number) else {
-            return Err(self.pack.not_listed(block));
-        };
-        let position = self.pack.position(*row)?;
-        if (object.kind, object.start) != (position.kind, position.offset as usize) {
-            return Err(self.pack.not_held(*row, &position));
-        }
-        self.kinds.push(object.kind);
-        Ok(self.start + row)
-    }
-
-    /// Gives the place of an object among all, by its number in the block.
-    fn place(&self, number: usize) -> u32 {
-        self.start + self.rows[number]
-    }
-
-    /// Gives the id of an object, by its number in the block.
-    fn id(&self, number: usize) -> Result<Id> {
-        self.pack.id(self.rows[number])
     }
 }
 
