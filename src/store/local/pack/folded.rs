@@ -74,7 +74,7 @@ impl<'b> Folded<'b> {
         self.rest.is_empty()
     }
 
-    /// Gives the next object, and its marks; `None` if there is none, or it is not as it was folded.
+    /// Gives the next object and its marks; `None` if there is none, or it is not as it was folded.
     pub(super) fn next(&mut self, marks: &mut Vec<Mark>) -> Option<FoldedObject<'b>> {
         marks.clear();
         let (kind, header_bytes, content_bytes) = Span::header(self.rest)?;
