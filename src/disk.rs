@@ -27,7 +27,8 @@ use std::path::Path;
 pub use bell::{Bell, Heard, Until};
 pub use files::{
     ASIDE_SUFFIX, SyncWith, aside, create_dir_durably, files_below, read_file, remove_all,
-    remove_if_empty, remove_if_there, remove_tree, replace_file, replace_file_after, sync_all,
+    remove_held, remove_if_empty, remove_if_there, remove_tree, replace_file, replace_file_after,
+    sync_all,
 };
 #[cfg(test)]
 pub(crate) use over_os::OverOs;

@@ -75,6 +75,21 @@ pub fn remove_all(disk: &dyn Disk, paths: &[PathBuf]) -> Result<(), (usize, io::
     disk.at_once(paths.len(), &|number| remove_if_there(disk, &paths[number]))
 }
 
+/// Removes files in turn, as [`remove_all`] does, and gives those that could be opened before: their
+/// names are gone, and their room is free when they are dropped. To tell the disk what is free may
+/// take far longer than to remove a name.
+pub fn remove_held(
+    disk: &dyn Disk,
+    paths: &[PathBuf],
+) -> Result<Vec<Box<dyn DiskFile>>, (usize, io::Error)> {
+    let mut held = Vec::with_capacity(paths.len());
+    for (number, path) in paths.iter().enumerate() {
+        held.extend(disk.open(path, OpenMode::Read));
+        remove_if_there(disk, path).map_err(|error| (number, error))?;
+    }
+    Ok(held)
+}
+
 /// Removes a file; one that is gone is fine.
 pub fn remove_if_there(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     match disk.remove(path) {

@@ -36,13 +36,14 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::disk::OpenMode;
 use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::anew;
 use crate::store::local::cache::BlockCache;
+use crate::store::local::housekeeper::Spent;
 use crate::store::local::pack::PackOptions;
 use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::{Inner, LocalStore, Progress};
@@ -146,6 +147,8 @@ struct Collection<'a> {
     passing: Option<Passing>,
     /// What was unpacked of the packs.
     unpacked: Arc<BlockCache>,
+    /// What takes a while to give back.
+    spent: Spent,
 }
 
 impl LocalStore {
@@ -153,14 +156,21 @@ impl LocalStore {
     pub fn gc(&self, options: &GcOptions<'_>) -> Result<GcReport> {
         let inner = &self.inner;
         inner.check_writable()?;
-        inner.alone_or_wait(|inner| Collection::new(inner, options).run())
+        let done = inner.alone_or_wait(|inner| Collection::new(inner, options).run())?;
+        Ok(self.give_back(done))
     }
 
     /// Does as [`LocalStore::gc`], unless another process does maintenance; `None` then.
     pub fn gc_unless_busy(&self, options: &GcOptions<'_>) -> Result<Option<GcReport>> {
         let inner = &self.inner;
         inner.check_writable()?;
-        inner.alone(|inner| Collection::new(inner, options).run())
+        let done = inner.alone(|inner| Collection::new(inner, options).run())?;
+        Ok(done.map(|done| self.give_back(done)))
+    }
+
+    fn give_back(&self, (report, spent): (GcReport, Spent)) -> GcReport {
+        self.housekeeper.give_back(spent);
+        report
     }
 
     /// Says what a collection would set aside and drop if the refs below `gone` had gone before,
@@ -182,6 +192,7 @@ impl<'a> Collection<'a> {
             cut_since: None,
             passing: None,
             unpacked: mark::new_cache(),
+            spent: Spent::new(),
         }
     }
 
@@ -206,20 +217,24 @@ impl<'a> Collection<'a> {
         self.inner.snapshot()
     }
 
-    fn run(self) -> Result<GcReport> {
-        self.run_watched(&mut |_| {})
+    /// Runs, and says what it did, and what is to be given back then.
+    fn run(mut self) -> Result<(GcReport, Spent)> {
+        self.run_watched(&mut |_| {})?;
+        Ok((self.report, self.spent))
     }
 
     /// Runs, and tells when a step is done: others may do anything then.
-    fn run_watched(mut self, watch: &mut dyn FnMut(Step)) -> Result<GcReport> {
+    fn run_watched(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
         // A manifest can change while the journal does not: another process's `gc` does that.
         self.inner.reload()?;
         self.report.before(self.inner)?;
         if !self.is_out_of_time() {
             self.collect(watch)?;
         }
-        self.report.after(self.inner)?;
-        Ok(self.report)
+        if self.options.one_thread {
+            self.spent.clear();
+        }
+        self.report.after(self.inner)
     }
 
     fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
@@ -269,16 +284,8 @@ impl<'a> Collection<'a> {
         }
         self.note_cut();
         let unpacked = std::mem::replace(&mut self.unpacked, mark::new_cache());
-        let marked = marker.into_memory();
-        // The snapshot first: it holds the segments open that are about to be removed.
-        let memory = (snapshot, marked, unpacked);
-        thread::scope(|scope| {
-            if !self.options.one_thread {
-                // To give back much memory takes a while, and so does sweeping.
-                let _ = thread::Builder::new().spawn_scoped(scope, || drop(memory));
-            }
-            self.tidy_up()
-        })?;
+        self.spent.push(Box::new((snapshot, marker.into_memory(), unpacked)));
+        self.tidy_up()?;
         match is_all_named && self.report.is_finished {
             true => self.note(),
             false => Ok(()),
@@ -288,8 +295,15 @@ impl<'a> Collection<'a> {
     /// Mends graphs, and removes what nobody names.
     fn tidy_up(&mut self) -> Result<()> {
         self.inner.heal_graphs()?;
-        self.inner.sweep()?;
+        let swept = self.inner.sweep_held()?;
+        self.spent.push(Box::new(swept));
         self.sweep_leftovers(true)
+    }
+
+    /// Holds the manifest that is about to be replaced: its room is free when all is given back.
+    fn hold_manifest(&mut self) {
+        let held = self.inner.disk.open(&self.inner.layout.current(), OpenMode::Read);
+        self.spent.extend(held.ok().map(|file| Box::new(file) as Box<dyn Send>));
     }
 
     /// Marks, and counts what a run would do.

@@ -22,6 +22,9 @@ const SEAL_DELAY: Duration = Duration::from_secs(1);
 /// How often a lock that is kept is looked after: each time takes a processor from who commits.
 const TEND_PAUSE: Duration = Duration::from_millis(5);
 
+/// What takes a while to drop: memory, and files that have lost their names.
+pub(crate) type Spent = Vec<Box<dyn Send>>;
+
 /// Asks for work and ends it.
 #[derive(Debug)]
 pub(crate) struct Housekeeper {
@@ -29,6 +32,7 @@ pub(crate) struct Housekeeper {
     syncing: Mutex<Option<JoinHandle<()>>>,
     maintaining: Mutex<Option<JoinHandle<()>>>,
     tending: Mutex<Option<JoinHandle<()>>>,
+    giving_back: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
@@ -65,7 +69,20 @@ impl Housekeeper {
             syncing: Mutex::default(),
             maintaining: Mutex::default(),
             tending: Mutex::default(),
+            giving_back: Mutex::default(),
         }
+    }
+
+    /// Drops what nobody needs any more, beside who goes on.
+    pub(crate) fn give_back(&self, spent: Spent) {
+        if spent.is_empty() || !self.shared.inner.options.background {
+            return;
+        }
+        let mut thread = self.giving_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = thread.take();
+        let named = std::thread::Builder::new().name("sapwood-giving-back".to_owned());
+        // Where no thread can be had, it is dropped here.
+        *thread = named.spawn(move || drop((before.map(JoinHandle::join), spent))).ok();
     }
 
     /// Asks for a sync within a second; at once, if there is much to sync: who rotates next would
@@ -164,6 +181,7 @@ impl Drop for Housekeeper {
             thread.is_some_and(|thread| thread.join().is_err())
         };
         join(&mut self.tending);
+        join(&mut self.giving_back);
         // Before what may take long.
         self.shared.inner.stop_keeping();
         join(&mut self.maintaining);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::disk;
+use crate::disk::{self, DiskFile};
 use crate::error::{Error, Result};
 use crate::id::Kind;
 use crate::store::local::Inner;
@@ -289,17 +289,25 @@ impl Inner {
     /// lock is free, and so do segments that were sealed, which nobody names again. A segment that
     /// no manifest came to name gets its name from the next rotation, and has to go before.
     pub(crate) fn sweep(self: &Arc<Inner>) -> Result<()> {
-        if self.disk.len(&self.layout.pending()).is_ok() {
-            // A repair was cut off: what no manifest names may be all that is left of something.
-            return Ok(());
-        }
-        let is_first = !self.swept.swap(true, Ordering::Relaxed);
-        let later = self.sweep_unnamed(is_first)?;
+        let later = self.sweep_unnamed()?;
         self.remove_all(&later)
     }
 
+    /// Does as [`Inner::sweep`], but where that is not under the writer lock, files lose their names
+    /// only; what holds them is given, and their room is free when that is dropped.
+    pub(crate) fn sweep_held(self: &Arc<Inner>) -> Result<Vec<Box<dyn DiskFile>>> {
+        let later = self.sweep_unnamed()?;
+        let removed = disk::remove_held(&*self.disk, &later);
+        removed.map_err(|(number, error)| Error::io("remove", &later[number])(error))
+    }
+
     /// Removes the files that have to go under the writer lock, and lists those that may go later.
-    fn sweep_unnamed(self: &Arc<Inner>, is_first: bool) -> Result<Vec<PathBuf>> {
+    fn sweep_unnamed(self: &Arc<Inner>) -> Result<Vec<PathBuf>> {
+        if self.disk.len(&self.layout.pending()).is_ok() {
+            // A repair was cut off: what no manifest names may be all that is left of something.
+            return Ok(Vec::new());
+        }
+        let is_first = !self.swept.swap(true, Ordering::Relaxed);
         let mut writer = self.writer()?;
         let (lock, mirrors) = writer.parts();
         let guard = lock.acquire(self.options.lock_timeout)?;

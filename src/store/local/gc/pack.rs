@@ -192,6 +192,7 @@ impl Collection<'_> {
         let names = passed.as_ref().map(|it| self.inner.seal_names(state, it.segments, &mut ready));
         let names = names.transpose()?;
         let named = ready.name(&*self.inner.disk)?;
+        self.hold_manifest();
         self.inner.edit_manifest_after(&named, |manifest| {
             if let (Some(passed), Some(names)) = (passed, names) {
                 // The newest, as if it had been sealed.

@@ -35,6 +35,7 @@ impl Collection<'_> {
         if inner.is_at_rest(&state) {
             return Ok(());
         }
+        self.hold_manifest();
         let (held, is_sound) = self.checked(&state, |to_check| {
             inner.close_journal()?;
             let state = inner.refresh()?;

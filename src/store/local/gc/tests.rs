@@ -22,6 +22,14 @@ const DAY_MS: i64 = 86_400_000;
 /// A time at which every file of a test is old.
 const NOW_MS: i64 = 4_000_000_000_000;
 
+impl Collection<'_> {
+    /// Runs, and tells when a step is done.
+    fn report_watched(mut self, watch: &mut dyn FnMut(Step)) -> Result<GcReport> {
+        self.run_watched(watch)?;
+        Ok(self.report)
+    }
+}
+
 fn entry(text: &str, parents: &[Id], links: &[Id]) -> NewObject {
     let links = links.iter().map(|link| Value::Link(*link)).collect();
     let body = Value::map([("content", Value::from(text)), ("links", Value::List(links))]);
@@ -248,7 +256,7 @@ fn a_writer_between_any_two_steps_loses_nothing() {
                 let world = World::filled(is_packed);
                 let options = World::options(prune_ms);
                 let mut outcome = None;
-                let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |done| {
+                let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |done| {
                     if done == step {
                         outcome = Some(act(&world));
                     }
@@ -361,7 +369,7 @@ fn what_was_left_clean_is_not_looked_at_until_something_changes() {
     let options = World::options(NOW_MS);
     let looks = || {
         let mut steps = 0;
-        let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |_| steps += 1);
+        let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |_| steps += 1);
         (steps > 0, run.unwrap().set_aside.count())
     };
     assert_eq!(looks(), (true, 4));
@@ -380,7 +388,7 @@ fn what_was_left_clean_is_not_looked_at_until_something_changes() {
     assert_eq!(looks(), (true, 0));
     let aggressive = GcOptions { aggressive: true, ..options };
     let mut steps = 0;
-    let run = Collection::new(&world.gc.inner, &aggressive).run_watched(&mut |_| steps += 1);
+    let run = Collection::new(&world.gc.inner, &aggressive).report_watched(&mut |_| steps += 1);
     assert!(run.is_ok() && steps > 0);
 }
 
@@ -392,7 +400,7 @@ fn old_cruft_goes_before_packs_are_written_to_make_room_for_them() {
     commit(&world.writer, std::slice::from_ref(&more), "main", Some(more.id)).unwrap();
     let options = GcOptions { prune_ms: NOW_MS + DAY_MS, ..GcOptions::at(NOW_MS + 2 * DAY_MS) };
     let mut cruft = Vec::new();
-    let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |step| {
+    let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |step| {
         if step == Step::PacksWritten {
             cruft = world.gc.inner.state().manifest.cruft.clone();
         }
@@ -422,7 +430,7 @@ fn a_run_that_has_too_little_time_lets_the_next_one_take_smaller_steps() {
     let note = world.gc.cache_file("gc-cut");
     let hour = Some(Duration::from_secs(3600));
     let short = GcOptions { max_time: Some(Duration::from_millis(200)), ..World::options(NOW_MS) };
-    let run = Collection::new(&world.gc.inner, &short).run_watched(&mut |step| {
+    let run = Collection::new(&world.gc.inner, &short).report_watched(&mut |step| {
         if step == Step::Marked {
             std::thread::sleep(Duration::from_millis(250));
         }

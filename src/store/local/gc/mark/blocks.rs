@@ -126,7 +126,7 @@ impl Ahead {
 
 impl Marker<'_> {
     /// Gives what holds most of its memory, for whoever gives that back.
-    pub(in crate::store::local::gc) fn into_memory(self) -> impl Send {
+    pub(in crate::store::local::gc) fn into_memory(self) -> impl Send + use<> {
         (self.packs, self.unpacked)
     }
 

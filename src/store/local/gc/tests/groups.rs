@@ -22,7 +22,7 @@ fn with_child() -> (World, Id) {
 fn run(world: &World, max_time: Duration, act: &mut dyn FnMut()) -> GcReport {
     let options = GcOptions { max_time: Some(max_time), ..World::options(NOW_MS) };
     let mut groups = 0;
-    let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |step| {
+    let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |step| {
         if step == Step::GroupWritten {
             groups += 1;
             act();
@@ -65,7 +65,7 @@ fn after_a_cut_the_next_run_drops_all_of_it_but_not_before_all_is_set_aside() {
     cut(&world);
     let options = World::options(NOW_MS);
     let mut left = Vec::new();
-    let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |step| {
+    let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |step| {
         left.push((step, world.has(&world.blob.id), world.has(&child)));
     });
     let steps = [Step::Marked, Step::PacksWritten, Step::SetAside].map(|step| (step, true, true));
@@ -84,7 +84,7 @@ fn garbage_that_came_since_does_not_hold_old_cruft_back() {
     commit(&world.writer, &[], "gone", None).unwrap();
     let options = GcOptions { prune_ms: NOW_MS + DAY_MS, ..GcOptions::at(NOW_MS + 2 * DAY_MS) };
     let mut left = None;
-    let run = Collection::new(&world.gc.inner, &options).run_watched(&mut |step| {
+    let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |step| {
         if step == Step::PacksWritten {
             left = Some((world.has(&world.blob.id), world.has(&since.id)));
         }

@@ -19,7 +19,7 @@ fn run_cut_off() -> (World, GcReport) {
                 std::thread::sleep(max_time);
             }
         };
-        let report = Collection::new(&world.gc.inner, &options).run_watched(&mut watch).unwrap();
+        let report = Collection::new(&world.gc.inner, &options).report_watched(&mut watch).unwrap();
         if is_marked {
             return (world, report);
         }
