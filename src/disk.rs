@@ -371,8 +371,7 @@ impl DiskFile for OsFile {
         self.0.sync_data()
     }
 
-    /// Linux begins to write what it is told will not be needed; a page that is not written yet
-    /// stays in memory all the same.
+    /// Linux begins to write what it is told will not be needed; until then it stays in memory.
     #[cfg(target_os = "linux")]
     fn begin_sync(&self, offset: u64, bytes: u64) {
         if let Some(bytes) = std::num::NonZeroU64::new(bytes) {

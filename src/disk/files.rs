@@ -75,16 +75,21 @@ pub fn remove_all(disk: &dyn Disk, paths: &[PathBuf]) -> Result<(), (usize, io::
     disk.at_once(paths.len(), &|number| remove_if_there(disk, &paths[number]))
 }
 
-/// Removes files in turn, as [`remove_all`] does, and gives those that could be opened before: their
+/// So many files are held open at the most while they lose their names.
+const HELD_MAX: usize = 64;
+
+/// Removes files in turn, as [`remove_all`] does, and gives some that could be opened before: their
 /// names are gone, and their room is free when they are dropped. To tell the disk what is free may
 /// take far longer than to remove a name.
 pub fn remove_held(
     disk: &dyn Disk,
     paths: &[PathBuf],
 ) -> Result<Vec<Box<dyn DiskFile>>, (usize, io::Error)> {
-    let mut held = Vec::with_capacity(paths.len());
+    let mut held = Vec::with_capacity(paths.len().min(HELD_MAX));
     for (number, path) in paths.iter().enumerate() {
-        held.extend(disk.open(path, OpenMode::Read));
+        if held.len() < HELD_MAX {
+            held.extend(disk.open(path, OpenMode::Read));
+        }
         remove_if_there(disk, path).map_err(|error| (number, error))?;
     }
     Ok(held)
@@ -170,6 +175,21 @@ pub fn remove_tree(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::disk::OsDisk;
+
+    #[test]
+    fn files_that_are_held_have_lost_their_names_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["a", "b", "c"].map(|name| dir.path().join(name));
+        for path in [&paths[0], &paths[2]] {
+            replace_file(&OsDisk, path, b"what it holds").unwrap();
+        }
+        let held = remove_held(&OsDisk, &paths).unwrap();
+        assert_eq!(OsDisk.list(dir.path()).unwrap(), []);
+        assert_eq!(held.iter().map(|file| file.len().unwrap()).collect::<Vec<_>>(), [13, 13]);
+        // Not a file.
+        OsDisk.create_dir(&paths[1]).unwrap();
+        assert_eq!(remove_held(&OsDisk, &paths).unwrap_err().0, 1);
+    }
 
     #[test]
     fn replacing_a_file_leaves_nothing_beside_it() {

@@ -13,8 +13,9 @@
 //! lead to objects outside the cruft, and from these no link leads into what is dropped. So nothing
 //! is dropped while garbage is still outside the cruft, unless it was looked into, too.
 //!
-//! Each step ends with one manifest; old packs give their space back when the run ends. Stopped
-//! or killed between any two calls, the store is whole, and the next run goes on.
+//! Each step ends with one manifest. What it no longer names has no name when the run ends, and
+//! gives its space back beside. Stopped or killed between any two calls, the store is whole, and
+//! the next run goes on.
 //!
 //! Not here: what the objects mean, and when to run; see [`LocalStore::gc_due`] for a guess.
 
@@ -145,6 +146,8 @@ struct Collection<'a> {
     cut_since: Option<i64>,
     /// What was in the journal, until it is packed.
     passing: Option<Passing>,
+    /// Whether somebody wrote to a journal that was read while it was open.
+    is_outrun: bool,
     /// What was unpacked of the packs.
     unpacked: Arc<BlockCache>,
     /// What takes a while to give back.
@@ -191,6 +194,7 @@ impl<'a> Collection<'a> {
             garbage: HashMap::new(),
             cut_since: None,
             passing: None,
+            is_outrun: false,
             unpacked: mark::new_cache(),
             spent: Spent::new(),
         }
@@ -238,14 +242,22 @@ impl<'a> Collection<'a> {
     }
 
     fn collect(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
-        self.take_journal()?;
+        self.take_journal(false)?;
         self.expire_operations()?;
         match !self.options.aggressive && self.is_noted()? {
             true => self.tidy_up(),
-            false => self.collect_all(watch),
+            false => {
+                self.collect_all(watch)?;
+                if !std::mem::take(&mut self.is_outrun) {
+                    return Ok(());
+                }
+                self.take_journal(true)?;
+                self.collect_all(watch)
+            }
         }
     }
 
+    /// Marks, packs, and drops; where it is outrun, what is not packed by then stays as it is.
     fn collect_all(&mut self, watch: &mut dyn FnMut(Step)) -> Result<()> {
         self.cut_since = self.cut_since();
         let snapshot = self.snapshot()?;
@@ -266,9 +278,12 @@ impl<'a> Collection<'a> {
         let is_all_named = marker.reached() == named;
         watch(Step::Marked);
         let mut kept = self.write_packs(&mut marker, &snapshot.state, watch)?;
-        if self.passing.take().is_some() {
+        if self.is_outrun {
+            return Ok(());
+        }
+        if let Some(passing) = self.passing.take() {
             // There was no time for it.
-            self.inner.seal(self.seal_options())?;
+            self.seal_all(passing.is_open)?;
         }
         watch(Step::PacksWritten);
         self.set_aside_loose(&mut marker)?;

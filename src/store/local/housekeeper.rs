@@ -1,6 +1,7 @@
 //! The threads that do what nobody should wait for: one syncs late and prepares segments, one seals
-//! and merges, so that neither a sync nor the next segment waits for a long merge; and one looks
-//! after the lock while a busy handle keeps it, so that whoever wants it waits for neither.
+//! and merges, so that neither a sync nor the next segment waits for a long merge; one looks after
+//! the lock while a busy handle keeps it, so that whoever wants it waits for neither; and one gives
+//! back what takes a while to drop.
 //!
 //! Each begins with the first request, and ends, its work done, when the store is dropped. Without
 //! [`Options::background`](super::Options::background) there are none, and the work is left to the
@@ -315,6 +316,21 @@ mod tests {
         housekeeper.wake(thread, changed, "works", |shared| shared.wanted().sync = true);
         let finished = thread.lock().unwrap().take().unwrap().join();
         assert!(finished.is_ok() && housekeeper.shared.wanted().sync);
+    }
+
+    #[test]
+    fn what_is_given_back_is_gone_when_the_handle_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        for background in [true, false] {
+            let memory = Arc::new(());
+            let store = with_short_segments(dir.path(), background);
+            for _ in 0..3 {
+                store.housekeeper.give_back(vec![Box::new(Arc::clone(&memory))]);
+            }
+            assert!(background || Arc::strong_count(&memory) == 1, "nobody else drops it");
+            drop(store);
+            assert_eq!(Arc::strong_count(&memory), 1);
+        }
     }
 
     /// Makes a store in which a few commits close a segment.

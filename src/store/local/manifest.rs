@@ -114,6 +114,14 @@ impl Manifest {
         }
     }
 
+    /// Gives the manifest after this one, in which another segment follows the open one.
+    pub(crate) fn followed(&self, closed: Closed, sequence: u64) -> Manifest {
+        let mut next = Manifest { generation: self.generation + 1, ..self.clone() };
+        next.segments.last_mut().expect("a manifest names a segment").closed = Some(closed);
+        next.segments.push(SegmentRecord { sequence, closed: None });
+        next
+    }
+
     /// Gives the number of the last operation in the log files.
     pub(crate) fn operations_logged(&self) -> u64 {
         self.expired + self.logs.iter().map(|log| log.operations).sum::<u64>()

@@ -6,14 +6,15 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::disk::{self, Disk, SyncWith};
 use crate::error::{Error, Result};
 use crate::store::local::Inner;
 use crate::store::local::group::{CLOSE_BYTES, NewGroup};
-use crate::store::local::manifest::{Manifest, SegmentRecord};
+use crate::store::local::manifest::Manifest;
+use crate::store::local::paged::Named;
 use crate::store::local::segment::{HEADER_BYTES, Segment, Zeros};
 use crate::store::local::state::{self, State};
 
@@ -120,12 +121,47 @@ impl Inner {
 
     /// Closes the open segment and begins a short one, and drops what was prepared to follow.
     pub(crate) fn rest(&self, state: &State) -> Result<Arc<State>> {
-        let spare = self.layout.spare();
         // Who prepares one now would leave it behind.
-        let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
-        disk::remove_if_there(&*self.disk, &spare).map_err(Error::io("remove", spare))?;
+        let _preparing = self.drop_spare()?;
         state.open_segment().append(&NewGroup::closing(), 0)?;
         self.next_segment(state, self.resting_bytes())
+    }
+
+    /// Does as [`Inner::rest`], and publishes an edited manifest after files that got their names are
+    /// durable, which it sees to. Nothing of the journal up to here may be named by it any more.
+    pub(crate) fn rest_after(
+        &self,
+        state: &State,
+        named: &Named,
+        edit: impl FnOnce(&mut Manifest),
+    ) -> Result<Arc<State>> {
+        let (_preparing, mark) = (self.drop_spare()?, self.marked()?);
+        let old = state.open_segment();
+        old.append(&NewGroup::closing(), 0)?;
+        let sequence = old.sequence + 1;
+        let next = self.begin_segment(sequence, self.resting_bytes())?;
+        let mut manifest = state.manifest.followed(old.closed_here(), sequence);
+        edit(&mut manifest);
+        let loading = self.loading();
+        let dirs = [&*self.layout.journal_dir()];
+        self.publish_after(&manifest, &mut |current| {
+            named.sync_with(&*self.disk, &[next.file(), current], &dirs)
+        })?;
+        let known = state.followed(state.manifest.clone(), next);
+        let state = Arc::new(State::open(self.access(), manifest, Some(&known))?);
+        self.install(Arc::clone(&state));
+        drop(loading);
+        self.note_durable(state::begin_of(sequence), mark)?;
+        Ok(state)
+    }
+
+    /// Removes what was prepared to follow the open segment; while what it gives is held, nobody of
+    /// this process prepares another.
+    fn drop_spare(&self) -> Result<MutexGuard<'_, ()>> {
+        let spare = self.layout.spare();
+        let preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
+        disk::remove_if_there(&*self.disk, &spare).map_err(Error::io("remove", spare))?;
+        Ok(preparing)
     }
 
     /// Publishes the open segment as closed where it ends, and begins the next, of this length.
@@ -136,26 +172,11 @@ impl Inner {
         let sequence = old.sequence + 1;
         let next = self.begin_segment(sequence, bytes)?;
 
-        let mut manifest = state.manifest.clone();
-        manifest.generation += 1;
-        manifest.segments.last_mut().expect("a manifest names a segment").closed =
-            Some(old.closed_here());
-        manifest.segments.push(SegmentRecord { sequence, closed: None });
+        let manifest = state.manifest.followed(old.closed_here(), sequence);
         let loading = self.loading();
         self.publish_with(&manifest, [old, &next])?;
 
-        let mut segments = state.segments.clone();
-        segments.push(Arc::new(next));
-        let state = Arc::new(State {
-            manifest,
-            packs: state.packs.clone(),
-            cruft: state.cruft.clone(),
-            segments,
-            refs: state.refs.clone(),
-            logs: state.logs.clone(),
-            refused: state.refused.clone(),
-            purge: state.purge.clone(),
-        });
+        let state = Arc::new(state.followed(manifest, next));
         self.install(Arc::clone(&state));
         drop(loading);
         self.note_durable(state::begin_of(sequence), mark)?;

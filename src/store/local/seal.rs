@@ -15,6 +15,7 @@ use crate::disk::{self, DiskFile};
 use crate::error::{Error, Result};
 use crate::id::Kind;
 use crate::store::local::Inner;
+use crate::store::local::durable::Position;
 use crate::store::local::layout::{CURRENT, Layout, PURGE, REFUSED, is_aside};
 use crate::store::local::lock::LockFile;
 use crate::store::local::manifest::{FileRecord, LogRecord, Manifest};
@@ -274,12 +275,35 @@ impl Inner {
         edit(&mut manifest);
         manifest.generation += 1;
         let loading = self.loading();
-        self.publish_after(&manifest, &mut |file| named.sync_with(&*self.disk, &[file]))?;
+        self.publish_after(&manifest, &mut |file| named.sync_with(&*self.disk, &[file], &[]))?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));
         drop(loading);
         guard.release(generation).map(drop)
+    }
+
+    /// Closes the journal if it still ends at a place, with an edited manifest that names no segment
+    /// of it, after files that got their names are durable; and says whether it did.
+    ///
+    /// A crash leaves a closed segment that the manifest calls open, as in a rotation.
+    pub(crate) fn close_journal_at(
+        self: &Arc<Inner>,
+        end: Position,
+        named: &Named,
+        edit: impl FnOnce(&mut Manifest),
+    ) -> Result<bool> {
+        self.check_writable()?;
+        let mut writer = self.writer()?;
+        let (lock, mirrors) = writer.parts();
+        let guard = lock.acquire(self.options.lock_timeout)?;
+        let mut state = self.catch_up(&guard, mirrors)?;
+        let is_there = state.open_segment().end() == end;
+        if is_there {
+            state = self.rest_after(&state, named, edit)?;
+        }
+        guard.release(state.manifest.generation)?;
+        Ok(is_there)
     }
 
     /// Removes the files that a crash or an older manifest left.

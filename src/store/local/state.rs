@@ -125,6 +125,22 @@ impl State {
         Ok(State { manifest, packs, cruft, segments, refs, logs, refused, purge })
     }
 
+    /// Gives the state of a manifest that names one segment more, and else the same.
+    pub(crate) fn followed(&self, manifest: Manifest, next: Segment) -> State {
+        let mut segments = self.segments.clone();
+        segments.push(Arc::new(next));
+        State {
+            manifest,
+            packs: self.packs.clone(),
+            cruft: self.cruft.clone(),
+            segments,
+            refs: self.refs.clone(),
+            logs: self.logs.clone(),
+            refused: self.refused.clone(),
+            purge: self.purge.clone(),
+        }
+    }
+
     /// Says whether a loose file no longer counts, though it may still be there.
     pub(crate) fn is_purged(&self, id: &Id) -> Result<bool> {
         self.purge.as_ref().map_or(Ok(false), |list| list.contains(id))

@@ -48,16 +48,18 @@ impl Checking {
 }
 
 impl Collection<'_> {
-    /// Does some work that gives blocks to check, and says whether all of them are sound.
+    /// Does some work that gives blocks to check, and says whether all of them are sound. A thread
+    /// helps if that is wanted.
     pub(super) fn checked<T>(
         &self,
         state: &State,
+        is_helped: bool,
         work: impl FnOnce(Sender<Unchecked>) -> Result<T>,
     ) -> Result<(T, bool)> {
         let (to_check, waiting) = channel();
         let checking = Checking { waiting: Mutex::new(waiting), is_sound: AtomicBool::new(true) };
         let done = thread::scope(|scope| {
-            if self.threads() > 0 {
+            if is_helped && self.threads() > 0 {
                 let unpacked = &*self.unpacked;
                 let beside = || help(state, unpacked, &checking);
                 // Where no thread can be had, this one does it all.

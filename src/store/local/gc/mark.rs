@@ -38,7 +38,7 @@ use crate::store::local::snapshot::LocalSnapshot;
 use crate::store::local::state::State;
 use crate::store::{RefMove, RefValue, Snapshot};
 use blocks::{Ahead, has_twins, is_much};
-pub(super) use blocks::{keeps, new_cache};
+pub(super) use blocks::{keeps, new_cache, raw_bytes};
 
 /// A pack, and which of its rows were reached.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl<'a> Marker<'a> {
     pub(super) fn take(&mut self, passing: &Passing) {
         self.packs.insert(self.live, Marked::none_of(&passing.pack));
         self.live += 1;
-        self.seen = Position { sequence: passing.next_sequence, offset: 0 };
+        self.seen = passing.end;
     }
 
     /// Notes an object outside packs. Of two places the one that writers see counts.

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::anew::{Contents, Form, Source};
 use crate::store::local::loose::LOOSE_BYTES_MIN;
-use crate::store::local::manifest::CruftRecord;
+use crate::store::local::manifest::{CruftRecord, Manifest};
 use crate::store::local::pack::{Pack, PackInfo, PackOptions};
 use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
@@ -156,7 +156,8 @@ impl Collection<'_> {
         Ok(groups)
     }
 
-    /// Writes the packs of a group again, and publishes them; says whether there was time.
+    /// Writes the packs of a group again, and publishes them; says whether there was time, and
+    /// nobody wrote to a journal that is packed with them.
     fn write_group(
         &mut self,
         group: &Group,
@@ -186,6 +187,7 @@ impl Collection<'_> {
             let is_wanted = |row| marked.reached.has(row);
             self.inner.rewrite(&marked.pack, &is_wanted, state)?.into_iter().collect()
         };
+        let set_aside = self.report.set_aside;
         let cruft = self.write_cruft(group, marker, &mut ready)?;
         let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();
         let passed = self.passing.take_if(|passing| old.contains(&passing.pack.info().id));
@@ -193,7 +195,8 @@ impl Collection<'_> {
         let names = names.transpose()?;
         let named = ready.name(&*self.inner.disk)?;
         self.hold_manifest();
-        self.inner.edit_manifest_after(&named, |manifest| {
+        let open_end = passed.as_ref().filter(|it| it.is_open).map(|it| it.end);
+        let edit = |manifest: &mut Manifest| {
             if let (Some(passed), Some(names)) = (passed, names) {
                 // The newest, as if it had been sealed.
                 manifest.packs.push(*passed.pack.info());
@@ -201,8 +204,15 @@ impl Collection<'_> {
             }
             manifest.replace_packs(&old, &new);
             manifest.cruft.extend(cruft);
-        })?;
-        Ok(true)
+        };
+        match open_end {
+            None => self.inner.edit_manifest_after(&named, edit)?,
+            Some(end) => self.is_outrun = !self.inner.close_journal_at(end, &named, edit)?,
+        }
+        if self.is_outrun {
+            self.report.set_aside = set_aside;
+        }
+        Ok(!self.is_outrun)
     }
 
     /// Packs what was not reached. Where it is dropped at once, and no other group waits for the

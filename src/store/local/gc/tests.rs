@@ -22,14 +22,6 @@ const DAY_MS: i64 = 86_400_000;
 /// A time at which every file of a test is old.
 const NOW_MS: i64 = 4_000_000_000_000;
 
-impl Collection<'_> {
-    /// Runs, and tells when a step is done.
-    fn report_watched(mut self, watch: &mut dyn FnMut(Step)) -> Result<GcReport> {
-        self.run_watched(watch)?;
-        Ok(self.report)
-    }
-}
-
 fn entry(text: &str, parents: &[Id], links: &[Id]) -> NewObject {
     let links = links.iter().map(|link| Value::Link(*link)).collect();
     let body = Value::map([("content", Value::from(text)), ("links", Value::List(links))]);

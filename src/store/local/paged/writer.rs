@@ -125,7 +125,7 @@ impl Ready {
     pub(crate) fn publish(self, disk: &dyn Disk) -> Result<()> {
         let named = self.name(disk)?;
         let first = named.dirs.first().map_or(Path::new(""), PathBuf::as_path);
-        named.sync_with(disk, &[]).map_err(Error::io("sync", first))
+        named.sync_with(disk, &[], &[]).map_err(Error::io("sync", first))
     }
 
     /// Gives each file its name, in order; the names are not durable yet, and short files neither.
@@ -169,15 +169,17 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Makes all of it durable, together with other files.
+    /// Makes all of it durable, together with other files and directories.
     pub(crate) fn sync_with(
         &self,
         disk: &dyn Disk,
-        others: &[&dyn DiskFile],
+        files: &[&dyn DiskFile],
+        dirs: &[&Path],
     ) -> std::io::Result<()> {
-        let files = self.files.iter().map(|aside| &*aside.file);
-        let files: Vec<&dyn DiskFile> = files.chain(others.iter().copied()).collect();
-        let dirs: Vec<&Path> = self.dirs.iter().map(PathBuf::as_path).collect();
+        let short = self.files.iter().map(|aside| &*aside.file);
+        let files: Vec<&dyn DiskFile> = short.chain(files.iter().copied()).collect();
+        let known = self.dirs.iter().map(PathBuf::as_path);
+        let dirs: Vec<&Path> = known.chain(dirs.iter().copied()).collect();
         disk::sync_all(disk, &files, &dirs).map_err(|(_, error)| error)
     }
 }

@@ -167,7 +167,7 @@ pub(super) fn is_much(state: &State) -> Result<bool> {
 }
 
 /// Counts what all packs have, unpacked.
-fn raw_bytes(state: &State) -> Result<u64> {
+pub(in crate::store::local::gc) fn raw_bytes(state: &State) -> Result<u64> {
     let mut bytes = 0;
     for pack in state.all_packs() {
         for block in 0..pack.blocks() {

@@ -6,6 +6,14 @@ use super::*;
 use crate::id::Kind;
 use crate::store::local::pack::{HeldPack, Unchecked};
 
+impl Collection<'_> {
+    /// Runs, and tells when a step is done.
+    pub(super) fn report_watched(mut self, watch: &mut dyn FnMut(Step)) -> Result<GcReport> {
+        self.run_watched(watch)?;
+        Ok(self.report)
+    }
+}
+
 /// Runs out of time once everything is marked. Gives the world and the report.
 fn run_cut_off() -> (World, GcReport) {
     let mut max_time = Duration::from_millis(20);
@@ -43,19 +51,56 @@ fn a_journal_that_there_was_no_time_for_is_sealed_as_it_is() {
 
 #[test]
 fn a_run_that_dies_with_the_journal_in_hand_leaves_a_journal() {
+    for is_outrun in [false, true] {
+        let world = World::filled(false);
+        let options = World::options(NOW_MS);
+        let mut run = Collection::new(&world.gc.inner, &options);
+        run.take_journal(is_outrun).unwrap();
+        assert!(run.passing.is_some());
+        drop(run);
+        let state = world.gc.inner.refresh().unwrap();
+        assert_eq!((state.segments.len(), state.packs.len()), (1 + usize::from(is_outrun), 0));
+        assert_eq!(world.check("it was not packed"), 40);
+        let report = world.gc.gc(&options).unwrap();
+        assert_eq!((report.dropped, report.packs_after), (4, 1));
+        assert_eq!(world.gc.inner.refresh().unwrap().segments.len(), 1);
+        assert_eq!(world.check("it was packed"), 40);
+    }
+}
+
+#[test]
+fn a_journal_that_nobody_writes_to_is_closed_by_the_manifest_that_packs_it() {
     let world = World::filled(false);
-    let options = World::options(NOW_MS);
-    let mut run = Collection::new(&world.gc.inner, &options);
-    run.take_journal().unwrap();
-    assert!(run.passing.is_some());
-    drop(run);
-    let state = world.gc.inner.refresh().unwrap();
-    assert_eq!((state.segments.len(), state.packs.len()), (2, 0));
-    assert_eq!(world.check("it was not packed"), 40);
-    let report = world.gc.gc(&options).unwrap();
-    assert_eq!((report.dropped, report.packs_after), (4, 1));
-    assert_eq!(world.gc.inner.refresh().unwrap().segments.len(), 1);
-    assert_eq!(world.check("it was packed"), 40);
+    let (reader, generation) = (open(&world.dir), || {
+        let state = world.gc.inner.refresh().unwrap();
+        (state.manifest.generation, state.segments.len(), state.packs.len())
+    });
+    let (before, ..) = generation();
+    world.gc.gc(&World::options(NOW_MS - DAY_MS)).unwrap();
+    // The other one sets a file aside.
+    assert_eq!(generation(), (before + 2, 1, 1));
+    let next = entry("by one that knew the old segment", &[world.main()], &[]);
+    commit(&world.writer, std::slice::from_ref(&next), "main", Some(next.id)).unwrap();
+    let found = reader.snapshot().unwrap().reference(&branch("main")).unwrap();
+    assert_eq!(found, Some(RefValue::Id(next.id)), "so does who reads");
+    assert_eq!(world.check("written to"), 41);
+}
+
+#[test]
+fn a_journal_that_somebody_writes_to_is_closed_and_read_again() {
+    let world = World::filled(false);
+    let next = entry("meanwhile", &[world.main()], &[]);
+    let (options, mut marked) = (World::options(NOW_MS), 0);
+    let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |step| {
+        if step == Step::Marked {
+            marked += 1;
+            commit(&world.writer, std::slice::from_ref(&next), "main", Some(next.id)).unwrap();
+        }
+    });
+    let report = run.unwrap();
+    assert_eq!((marked, report.set_aside.count(), report.dropped), (2, 4, 4));
+    assert_eq!((report.packs_after, report.is_finished), (1, true));
+    assert_eq!(world.check("packed again"), 41);
 }
 
 #[test]
@@ -73,7 +118,7 @@ fn packs_are_unpacked_while_the_journal_is_closed() {
             }
             Ok(())
         };
-        assert_eq!(run.checked(&state, wait).unwrap(), ((), true));
+        assert_eq!(run.checked(&state, true, wait).unwrap(), ((), true));
         assert_eq!(run.unpacked.bytes() == 0, one_thread);
     }
 }
@@ -97,7 +142,7 @@ fn every_block_of_the_journal_is_checked() {
             to_check.send(held.end_block().unwrap()).unwrap();
             Ok(())
         };
-        assert_eq!(run.checked(&state, read).unwrap(), ((), wrong.is_none()), "{wrong:?}");
+        assert_eq!(run.checked(&state, true, read).unwrap(), ((), wrong.is_none()), "{wrong:?}");
     }
 }
 
@@ -116,5 +161,5 @@ fn what_is_damaged_in_the_journal_is_named_and_packed_nowhere() {
         "{found:?}"
     );
     let state = world.gc.inner.refresh().unwrap();
-    assert_eq!((state.segments.len(), state.packs.len()), (3, 0));
+    assert_eq!((state.segments.len(), state.packs.len()), (2, 0));
 }
