@@ -127,8 +127,8 @@ impl Inner {
         self.next_segment(state, self.resting_bytes())
     }
 
-    /// Does as [`Inner::rest`], and publishes an edited manifest after files that got their names are
-    /// durable, which it sees to. Nothing of the journal up to here may be named by it any more.
+    /// Does as [`Inner::rest`], and publishes an edited manifest after files that got their names
+    /// are durable, which it sees to. Nothing of the journal up to here may be named by it.
     pub(crate) fn rest_after(
         &self,
         state: &State,

@@ -283,8 +283,8 @@ impl Inner {
         guard.release(generation).map(drop)
     }
 
-    /// Closes the journal if it still ends at a place, with an edited manifest that names no segment
-    /// of it, after files that got their names are durable; and says whether it did.
+    /// Closes the journal if it still ends at a place, with an edited manifest that names no
+    /// segment of it, after files that got their names are durable; and says whether it did.
     ///
     /// A crash leaves a closed segment that the manifest calls open, as in a rotation.
     pub(crate) fn close_journal_at(
@@ -317,8 +317,8 @@ impl Inner {
         self.remove_all(&later)
     }
 
-    /// Does as [`Inner::sweep`], but where that is not under the writer lock, files lose their names
-    /// only; what holds them is given, and their room is free when that is dropped.
+    /// Does as [`Inner::sweep`], but where that is not under the writer lock, files lose their
+    /// names only; what holds them is given, and their room is free when that is dropped.
     pub(crate) fn sweep_held(self: &Arc<Inner>) -> Result<Vec<Box<dyn DiskFile>>> {
         let later = self.sweep_unnamed()?;
         let removed = disk::remove_held(&*self.disk, &later);
