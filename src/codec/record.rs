@@ -210,7 +210,9 @@ impl Record<'_> {
 
 /// A map whose fields are read in order.
 ///
-/// A field that would not have been written, because it says nothing, is refused.
+/// A field that would not have been written, because it says nothing, is refused. What is wrong
+/// first is kept until the end, so that who reads an object does it in one go: after that, nothing
+/// is read any more, and what is given says nothing.
 pub(crate) struct Fields<'a> {
     kind: Kind,
     reader: Reader<'a>,
@@ -218,161 +220,213 @@ pub(crate) struct Fields<'a> {
     key: Option<&'a [u8]>,
     /// How many fields follow that one.
     left: u64,
+    /// What was wrong.
+    fault: Option<String>,
 }
 
 impl<'a> Fields<'a> {
     /// Begins to read content.
-    pub(crate) fn open(kind: Kind, content: &'a [u8]) -> Result<Fields<'a>> {
+    pub(crate) fn open(kind: Kind, content: &'a [u8]) -> Fields<'a> {
         Fields::begin(kind, Reader::new(content))
     }
 
-    fn begin(kind: Kind, mut reader: Reader<'a>) -> Result<Fields<'a>> {
-        let left = reader.map_begin().map_err(|why| invalid(kind, why))?;
-        let mut fields = Fields { kind, reader, key: None, left };
-        fields.next_key()?;
-        Ok(fields)
+    fn begin(kind: Kind, reader: Reader<'a>) -> Fields<'a> {
+        let mut fields = Fields { kind, reader, key: None, left: 0, fault: None };
+        match fields.reader.map_begin() {
+            Ok(count) => fields.left = count,
+            Err(why) => fields.fail(why),
+        }
+        fields.next_key();
+        fields
     }
 
-    fn next_key(&mut self) -> Result<()> {
+    fn next_key(&mut self) {
         self.key = None;
         if self.left > 0 {
             self.left -= 1;
-            self.key = Some(self.reader.key().map_err(|why| invalid(self.kind, why))?);
+            match self.reader.key() {
+                Ok(key) => self.key = Some(key),
+                Err(why) => self.fail(why),
+            }
         }
-        Ok(())
+    }
+
+    /// Says what is wrong, unless something was before; then nothing more is read.
+    #[cold]
+    pub(crate) fn fail(&mut self, why: &str) {
+        self.fault.get_or_insert_with(|| why.to_owned());
+        (self.key, self.left) = (None, 0);
+    }
+
+    #[cold]
+    fn fail_in(&mut self, key: &str, why: &str) {
+        self.fail(&format!("in {key}: {why}"));
+    }
+
+    #[cold]
+    fn need(&mut self, key: &str, what: &str) {
+        self.fail(&format!("{key} must be {what}, in its place"));
     }
 
     /// Reads the next field if this is its key.
-    fn take_with<T>(
-        &mut self,
-        key: &str,
-        read: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<Option<T>> {
+    fn take<T>(&mut self, key: &str, read: Read<'a, T>) -> Option<T> {
         if self.key != Some(key.as_bytes()) {
-            return Ok(None);
+            return None;
         }
-        let field = read(self)?;
-        self.next_key()?;
-        Ok(Some(field))
+        let field = self.read(key, read);
+        self.next_key();
+        field
     }
 
-    fn take<T>(&mut self, key: &str, read: Read<'a, T>) -> Result<Option<T>> {
-        self.take_with(key, |fields| fields.read(key, read))
+    fn read<T>(&mut self, key: &str, read: Read<'a, T>) -> Option<T> {
+        match read(&mut self.reader) {
+            Ok(field) => Some(field),
+            Err(why) => {
+                self.fail_in(key, why);
+                None
+            }
+        }
     }
 
-    fn read<T>(&mut self, key: &str, read: Read<'a, T>) -> Result<T> {
-        read(&mut self.reader).map_err(|why| invalid(self.kind, format!("in {key}: {why}")))
+    pub(crate) fn text(&mut self, key: &str) -> String {
+        self.text_if(key).unwrap_or_else(|| {
+            self.need(key, "a string");
+            String::new()
+        })
     }
 
-    fn need(&self, key: &str, what: &str) -> Error {
-        invalid(self.kind, format!("{key} must be {what}, in its place"))
-    }
-
-    pub(crate) fn text(&mut self, key: &str) -> Result<String> {
-        self.text_if(key)?.ok_or_else(|| self.need(key, "a string"))
-    }
-
-    pub(crate) fn text_if(&mut self, key: &str) -> Result<Option<String>> {
+    pub(crate) fn text_if(&mut self, key: &str) -> Option<String> {
         self.take(key, |reader| reader.text().map(str::to_owned))
     }
 
-    pub(crate) fn integer(&mut self, key: &str) -> Result<i64> {
-        self.take(key, Reader::integer)?.ok_or_else(|| self.need(key, "an integer"))
+    pub(crate) fn integer(&mut self, key: &str) -> i64 {
+        self.take(key, Reader::integer).unwrap_or_else(|| {
+            self.need(key, "an integer");
+            0
+        })
     }
 
-    pub(crate) fn link(&mut self, key: &str) -> Result<Id> {
-        self.link_if(key)?.ok_or_else(|| self.need(key, "a link"))
+    pub(crate) fn link(&mut self, key: &str) -> Id {
+        self.link_if(key).unwrap_or_else(|| {
+            self.need(key, "a link");
+            Id::from_bytes([0; Id::BYTES])
+        })
     }
 
-    pub(crate) fn link_if(&mut self, key: &str) -> Result<Option<Id>> {
+    pub(crate) fn link_if(&mut self, key: &str) -> Option<Id> {
         self.take(key, Reader::link)
     }
 
-    pub(crate) fn links(&mut self, key: &str) -> Result<Vec<Id>> {
+    pub(crate) fn links(&mut self, key: &str) -> Vec<Id> {
         self.list(key, |fields| fields.read(key, Reader::link))
     }
 
-    pub(crate) fn value(&mut self, key: &str) -> Result<Value> {
-        match self.value_if(key)? {
-            Some(Value::Null) => Err(self.need(key, "left out where it is null")),
-            value => Ok(value.unwrap_or(Value::Null)),
+    pub(crate) fn value(&mut self, key: &str) -> Value {
+        let value = self.value_if(key);
+        if matches!(value, Some(Value::Null)) {
+            self.need(key, "left out where it is null");
         }
+        value.unwrap_or(Value::Null)
     }
 
-    pub(crate) fn value_if(&mut self, key: &str) -> Result<Option<Value>> {
-        self.take_with(key, |fields| fields.checked(key))
+    pub(crate) fn value_if(&mut self, key: &str) -> Option<Value> {
+        if self.key != Some(key.as_bytes()) {
+            return None;
+        }
+        let value = self.checked(key);
+        self.next_key();
+        value
     }
 
-    pub(crate) fn values(&mut self, key: &str) -> Result<Vec<Value>> {
+    pub(crate) fn values(&mut self, key: &str) -> Vec<Value> {
         self.list(key, |fields| fields.checked(key))
     }
 
     /// Reads a value, and makes sure that nothing in it keeps it from being kept.
-    fn checked(&mut self, key: &str) -> Result<Value> {
+    fn checked(&mut self, key: &str) -> Option<Value> {
         let value = self.read(key, Reader::value)?;
-        let fault = if self.reader.doubts() { value.fault() } else { None };
-        match fault {
-            None => Ok(value),
-            Some(why) => Err(invalid(self.kind, format!("in {key}: {why}"))),
+        if self.reader.doubts()
+            && let Some(why) = value.fault()
+        {
+            self.fail_in(key, &why);
         }
+        Some(value)
     }
 
-    fn list<T>(
-        &mut self,
-        key: &str,
-        mut read: impl FnMut(&mut Self) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let list = self.take_with(key, |fields| {
-            let count = fields.read(key, Reader::list_begin)?;
-            if count == 0 {
-                return Err(fields.need(key, "a list that is not empty"));
+    fn list<T>(&mut self, key: &str, mut read: impl FnMut(&mut Self) -> Option<T>) -> Vec<T> {
+        if self.key != Some(key.as_bytes()) {
+            return Vec::new();
+        }
+        let count = self.read(key, Reader::list_begin).unwrap_or(0);
+        if count == 0 {
+            self.need(key, "a list that is not empty");
+        }
+        let mut items = Vec::with_capacity(count.min(ITEMS_TRUSTED_MAX) as usize);
+        for _ in 0..count {
+            match read(self) {
+                Some(item) => items.push(item),
+                None => break,
             }
-            let mut items = Vec::with_capacity(count.min(ITEMS_TRUSTED_MAX) as usize);
-            for _ in 0..count {
-                items.push(read(fields)?);
-            }
-            Ok(items)
-        })?;
-        Ok(list.unwrap_or_default())
+        }
+        self.next_key();
+        items
     }
 
     pub(crate) fn record_if<T>(
         &mut self,
         key: &str,
-        read: impl FnOnce(&mut Fields<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
-        self.take_with(key, |fields| fields.record(read))
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> Option<T> {
+        if self.key != Some(key.as_bytes()) {
+            return None;
+        }
+        let record = self.record(read);
+        self.next_key();
+        record
     }
 
     pub(crate) fn records<T>(
         &mut self,
         key: &str,
-        mut read: impl FnMut(&mut Fields<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
+        mut read: impl FnMut(&mut Fields<'_>) -> T,
+    ) -> Vec<T> {
         self.list(key, |fields| fields.record(&mut read))
     }
 
-    fn record<T>(&mut self, read: impl FnOnce(&mut Fields<'_>) -> Result<T>) -> Result<T> {
-        let mut fields = Fields::begin(self.kind, self.reader)?;
-        let record = read(&mut fields)?;
-        fields.no_more()?;
+    /// Reads a map; `None` where something is wrong in it.
+    fn record<T>(&mut self, read: impl FnOnce(&mut Fields<'_>) -> T) -> Option<T> {
+        let mut fields = Fields::begin(self.kind, self.reader);
+        let record = read(&mut fields);
+        fields.no_more();
         self.reader = fields.reader;
-        Ok(record)
+        match fields.fault {
+            None => Some(record),
+            Some(why) => {
+                self.fail(&why);
+                None
+            }
+        }
     }
 
-    /// Makes sure that nothing is left.
-    pub(crate) fn close(&mut self) -> Result<()> {
-        self.no_more()?;
-        self.reader.end().map_err(|why| invalid(self.kind, why))
+    /// Makes sure that nothing is left, and that nothing was wrong.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.no_more();
+        if let Err(why) = self.reader.end() {
+            self.fail(why);
+        }
+        self.fault.map_or(Ok(()), |why| Err(invalid(self.kind, why)))
     }
 
-    fn no_more(&self) -> Result<()> {
-        let Some(key) = self.key else {
-            return Ok(());
-        };
+    fn no_more(&mut self) {
+        if let Some(key) = self.key {
+            self.refuse(key);
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, key: &[u8]) {
         let key: String = String::from_utf8_lossy(key).chars().take(40).collect();
-        let why = format!("the field \"{}\" is not in its place", key.escape_debug());
-        Err(invalid(self.kind, why))
+        self.fail(&format!("the field \"{}\" is not in its place", key.escape_debug()));
     }
 }
 

@@ -33,13 +33,13 @@ impl Entry {
 
     /// Decodes an entry, and refuses all but the one encoding.
     pub fn decode(content: &[u8]) -> Result<Entry> {
-        let mut fields = Fields::open(Entry::KIND, content)?;
+        let mut fields = Fields::open(Entry::KIND, content);
         let entry = Entry {
-            label: fields.text("type")?,
-            time: fields.integer("time")?,
-            parents: fields.links("parents")?,
-            body: fields.value("body")?,
-            raw: fields.value_if("raw")?,
+            label: fields.text("type"),
+            time: fields.integer("time"),
+            parents: fields.links("parents"),
+            body: fields.value("body"),
+            raw: fields.value_if("raw"),
         };
         fields.close()?;
         entry.check()?;

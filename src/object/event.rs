@@ -44,14 +44,14 @@ impl Event {
 
     /// Decodes an event, and refuses all but the one encoding.
     pub fn decode(content: &[u8]) -> Result<Event> {
-        let mut fields = Fields::open(Event::KIND, content)?;
+        let mut fields = Fields::open(Event::KIND, content);
         let event = Event {
-            label: fields.text("type")?,
-            time: fields.integer("time")?,
-            priors: fields.links("priors")?,
-            runs: fields.records("runs", Run::read)?,
-            links: fields.links("links")?,
-            body: fields.value("body")?,
+            label: fields.text("type"),
+            time: fields.integer("time"),
+            priors: fields.links("priors"),
+            runs: fields.records("runs", Run::read),
+            links: fields.links("links"),
+            body: fields.value("body"),
         };
         fields.close()?;
         event.check()?;
@@ -79,11 +79,13 @@ impl Event {
 }
 
 impl Run {
-    fn read(fields: &mut Fields<'_>) -> Result<Run> {
-        let tip = fields.link("tip")?;
-        let count = u64::try_from(fields.integer("count")?);
-        let count = count.map_err(|_| invalid(Event::KIND, "a run has a negative count"))?;
-        Ok(Run { tip, count })
+    fn read(fields: &mut Fields<'_>) -> Run {
+        let tip = fields.link("tip");
+        let count = u64::try_from(fields.integer("count")).unwrap_or_else(|_| {
+            fields.fail("a run has a negative count");
+            0
+        });
+        Run { tip, count }
     }
 
     fn record(&self) -> Record<'_> {

@@ -46,14 +46,14 @@ impl Node {
 
     /// Decodes a node, and refuses all but the one encoding.
     pub fn decode(content: &[u8]) -> Result<Node> {
-        let mut fields = Fields::open(Node::KIND, content)?;
+        let mut fields = Fields::open(Node::KIND, content);
         let node = Node {
-            time: fields.integer("time")?,
-            parents: fields.links("parents")?,
-            branch: fields.text("branch")?,
-            card: fields.value("card")?,
-            facts: fields.records("facts", Fact::read)?,
-            notes: fields.values("notes")?,
+            time: fields.integer("time"),
+            parents: fields.links("parents"),
+            branch: fields.text("branch"),
+            card: fields.value("card"),
+            facts: fields.records("facts", Fact::read),
+            notes: fields.values("notes"),
         };
         fields.close()?;
         node.check()?;
@@ -85,12 +85,12 @@ impl Node {
 }
 
 impl Fact {
-    fn read(fields: &mut Fields<'_>) -> Result<Fact> {
-        Ok(Fact {
-            value: fields.value("value")?,
-            key: fields.text_if("key")?,
-            source: fields.link_if("source")?,
-        })
+    fn read(fields: &mut Fields<'_>) -> Fact {
+        Fact {
+            value: fields.value("value"),
+            key: fields.text_if("key"),
+            source: fields.link_if("source"),
+        }
     }
 
     fn record(&self) -> Record<'_> {

@@ -75,19 +75,19 @@ impl Session {
 
     /// Decodes a session, and refuses all but the one encoding.
     pub fn decode(content: &[u8]) -> Result<Session> {
-        let mut fields = Fields::open(Session::KIND, content)?;
+        let mut fields = Fields::open(Session::KIND, content);
         let session = Session {
-            sid: fields.text("sid")?,
-            time: fields.integer("time")?,
-            name: fields.text_if("name")?,
-            cwd: fields.text_if("cwd")?,
-            provider: fields.text_if("provider")?,
-            model: fields.text_if("model")?,
-            status: fields.text_if("status")?,
-            dialect: fields.text_if("dialect")?,
-            source: fields.text_if("source")?,
-            fork: fields.record_if("fork", Fork::read)?,
-            meta: fields.value("meta")?,
+            sid: fields.text("sid"),
+            time: fields.integer("time"),
+            name: fields.text_if("name"),
+            cwd: fields.text_if("cwd"),
+            provider: fields.text_if("provider"),
+            model: fields.text_if("model"),
+            status: fields.text_if("status"),
+            dialect: fields.text_if("dialect"),
+            source: fields.text_if("source"),
+            fork: fields.record_if("fork", Fork::read),
+            meta: fields.value("meta"),
         };
         fields.close()?;
         session.check()?;
@@ -118,13 +118,13 @@ impl Session {
 }
 
 impl Fork {
-    fn read(fields: &mut Fields<'_>) -> Result<Fork> {
-        Ok(Fork {
-            session: fields.text("session")?,
-            entry: fields.link_if("entry")?,
-            reason: fields.text_if("reason")?,
-            metadata: fields.value("metadata")?,
-        })
+    fn read(fields: &mut Fields<'_>) -> Fork {
+        Fork {
+            session: fields.text("session"),
+            entry: fields.link_if("entry"),
+            reason: fields.text_if("reason"),
+            metadata: fields.value("metadata"),
+        }
     }
 
     fn record(&self) -> Record<'_> {
