@@ -19,6 +19,9 @@ pub const SYMBOLIC_DEPTH_MAX: usize = 5;
 /// The parts of a session whose refs have names of their own, with slashes and all.
 pub const NAMED_CLASSES: [&str; 5] = ["heads", "memory", "labels", "records", "attachments"];
 
+/// How the names of the refs of sessions begin.
+const SESSIONS: &str = "sessions/";
+
 /// The longest name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
@@ -50,7 +53,12 @@ impl RefName {
                 why: "it holds a slash",
             });
         }
-        RefName::new(["sessions/", session, "/", rest].concat())
+        let mut name = String::with_capacity(SESSIONS.len() + session.len() + 1 + rest.len());
+        name.push_str(SESSIONS);
+        name.push_str(session);
+        name.push('/');
+        name.push_str(rest);
+        RefName::new(name)
     }
 
     /// Gives the name as text.
@@ -60,7 +68,7 @@ impl RefName {
 
     /// Gives the session's id and the rest, for a ref of a session.
     pub fn session(&self) -> Option<(&str, &str)> {
-        self.0.strip_prefix("sessions/")?.split_once('/')
+        self.0.strip_prefix(SESSIONS)?.split_once('/')
     }
 
     /// Says whether this is where a session's metadata is.

@@ -14,8 +14,7 @@ mod remains;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -33,11 +32,16 @@ const PAGE_CHECKSUM_BYTES: usize = 8;
 /// The flag of a file whose pages are summed with XXH3. Those without it are of before, and were
 /// hashed with BLAKE3, which takes far longer and says no more of damage.
 const FLAG_XXH3: u32 = 1;
+/// Not the flags of any file that is read.
+const FLAGS_UNKNOWN: u32 = u32::MAX;
 /// What is read.
 const SUPPORTED: &str = "version 1 with flags 0x0 or 0x1";
 
 /// The footer's fields: magic, version, flags, payload length.
 const FOOTER_FIELDS_BYTES: usize = 8 + 4 + 4 + 8;
+/// A table that is no longer than this with its fields is hashed with them in one piece: a hasher
+/// that takes several is code that a short read runs for nothing else.
+const JOINED_BYTES_MAX: usize = 1024;
 /// The footer: its fields and the checksum over them and the table.
 const FOOTER_BYTES: usize = FOOTER_FIELDS_BYTES + blake3::OUT_LEN;
 
@@ -55,8 +59,9 @@ pub(crate) struct Paged {
     payload_bytes: u64,
     magic: Magic,
     version: u32,
-    /// How pages are summed, once footer and table were found as they were written.
-    page_sum: OnceLock<PageSum>,
+    /// How pages are summed, once footer and table were found as they were written: as in their
+    /// footer's flags, or not known yet.
+    page_sum: AtomicU32,
     checked: Vec<AtomicU64>,
 }
 
@@ -80,7 +85,7 @@ impl Paged {
             mapping,
             magic: *magic,
             version,
-            page_sum: OnceLock::new(),
+            page_sum: AtomicU32::new(FLAGS_UNKNOWN),
             checked: words_of(payload_bytes, 0),
         };
         if payload_bytes == 0 {
@@ -99,7 +104,7 @@ impl Paged {
             mapping: Mapping::new(payload),
             magic: Magic::default(),
             version: 0,
-            page_sum: OnceLock::from(xxh3_sum as PageSum),
+            page_sum: AtomicU32::new(FLAG_XXH3),
         }
     }
 
@@ -177,8 +182,8 @@ impl Paged {
 
     /// Checks the footer and the table, unless that was done, and says how pages are summed.
     fn check_table(&self) -> Result<PageSum> {
-        if let Some(page_sum) = self.page_sum.get() {
-            return Ok(*page_sum);
+        if let Some(page_sum) = page_sum_of(self.page_sum.load(Ordering::Relaxed)) {
+            return Ok(page_sum);
         }
         self.mapping
             .will_need(self.payload_bytes, self.mapping.len() - self.payload_bytes as usize);
@@ -198,7 +203,8 @@ impl Paged {
         if footer_checksum(fields, table)[..] != *sum {
             return Err(self.corrupt(at, "the checksum of its footer does not match"));
         }
-        Ok(*self.page_sum.get_or_init(|| page_sum))
+        self.page_sum.store(flags, Ordering::Relaxed);
+        Ok(page_sum)
     }
 }
 
@@ -270,10 +276,16 @@ fn xxh3_sum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
 }
 
 fn footer_checksum(fields: &[u8], table: &[u8]) -> [u8; blake3::OUT_LEN] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(fields);
-    hasher.update(table);
-    *hasher.finalize().as_bytes()
+    let mut joined = [0; JOINED_BYTES_MAX];
+    let hash = match joined.get_mut(..fields.len() + table.len()) {
+        Some(joined) => {
+            joined[..fields.len()].copy_from_slice(fields);
+            joined[fields.len()..].copy_from_slice(table);
+            blake3::hash(joined)
+        }
+        None => blake3::Hasher::new().update(fields).update(table).finalize(),
+    };
+    *hash.as_bytes()
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ const SUMMED: u32 = 1 << 29;
 
 /// Compressed length, raw length, object count, the hash of the ids.
 const FIELDS_BYTES: usize = 4 + 4 + 4 + blake3::OUT_LEN;
+/// The fields and the XXH3 of the frame.
+const SUMMED_BYTES: usize = FIELDS_BYTES + size_of::<u128>();
 /// The fields and the checksum over them and the frame.
 pub(crate) const BLOCK_HEADER_BYTES: usize = FIELDS_BYTES + blake3::OUT_LEN;
 
@@ -139,13 +141,16 @@ impl BlockHeader {
     }
 
     fn sum(&self, frame: &[u8]) -> Hash {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.encode()[..FIELDS_BYTES]);
-        match self.is_summed {
-            true => hasher.update(&xxh3_128(frame).to_le_bytes()),
-            false => hasher.update(frame),
-        };
-        *hasher.finalize().as_bytes()
+        let header = self.encode();
+        let (fields, _) = header.split_at(FIELDS_BYTES);
+        if self.is_summed {
+            // In one piece: a hasher that takes several is code that a short read runs for nothing else.
+            let mut summed = [0; SUMMED_BYTES];
+            summed[..FIELDS_BYTES].copy_from_slice(fields);
+            summed[FIELDS_BYTES..].copy_from_slice(&xxh3_128(frame).to_le_bytes());
+            return *blake3::hash(&summed).as_bytes();
+        }
+        *blake3::Hasher::new().update(fields).update(frame).finalize().as_bytes()
     }
 }
 
