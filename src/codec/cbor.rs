@@ -1,13 +1,11 @@
-//! CBOR: known here and nowhere else.
+//! CBOR: known here and in the reader beside it, and nowhere else.
 //!
 //! One value has one encoding: integers and floats as short as they go, definite lengths, no tags.
-//! serde_cbor writes it; [`read`] reads it and refuses any other. What comes from outside is also
+//! serde_cbor writes it; [`Reader`] reads it and refuses any other. What comes from outside is also
 //! written again into a writer that only compares, before it is taken.
 //!
 //! A link is a byte string of 32 bytes. A number that keeps its text is a byte string of any other
 //! length: a text of 32 bytes gets a space at its end.
-
-mod read;
 
 use std::io;
 
@@ -19,7 +17,7 @@ use crate::codec::Value;
 use crate::codec::record::{Field, Record};
 use crate::id::Id;
 
-pub(crate) use read::{Fault, ITEMS_TRUSTED_MAX, Reader};
+pub(crate) use crate::codec::reader::{Fault, ITEMS_TRUSTED_MAX, Reader};
 
 /// Encodes a record.
 pub(crate) fn encode(record: &Record<'_>) -> Vec<u8> {

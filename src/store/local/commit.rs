@@ -47,6 +47,9 @@ struct Settled {
 
 impl Inner {
     /// Commits a transaction and gives the place that must become durable for it.
+    ///
+    /// Kept apart: what stands behind it in the program is for readers.
+    #[inline(never)]
     pub(crate) fn commit(
         self: &Arc<Inner>,
         durability: Durability,

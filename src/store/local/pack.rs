@@ -154,6 +154,9 @@ impl Pack {
     /// Opens a pack: maps it and its index, so that it stays readable when it is removed.
     ///
     /// The graph, which can be done without, is mapped when it is first needed.
+    ///
+    /// A function of its own, beside those that read a pack: whoever opens one reads it next.
+    #[inline(never)]
     pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, info: &PackInfo) -> Result<Pack> {
         let index_path = PackFile::Index.path(dir, &info.id);
         let index = Index::open(disk.as_ref(), &index_path, info)?;

@@ -34,6 +34,9 @@ const MISSES_MAX: usize = 2;
 impl LocalSnapshot {
     /// Reads the first objects along first parents, and gives the id of the first that was not
     /// read; `None` at the end of the path, or where the visitor wants no more.
+    ///
+    /// It stays apart from the rest of a walk, which a short one never runs.
+    #[inline(never)]
     pub(super) fn walk_near(&self, from: &Id, visit: Visit<'_>) -> Result<Option<Id>> {
         let mut id = *from;
         let (mut steps, mut misses) = (0, 0);
