@@ -45,7 +45,11 @@ impl Window {
     /// Begins to read on: what is known to be durable at first, if it is not much, and a little
     /// behind it; else as much as there was the last time.
     pub(super) fn restart(&mut self, durable: u64) {
-        let found = self.end().saturating_sub(self.begun.max(HEADER_BYTES));
+        // The first time, all of the journal was news; that says nothing of the next.
+        let found = match self.begun {
+            0 => 0,
+            begun => self.end().saturating_sub(begun.max(HEADER_BYTES)),
+        };
         let known = durable.saturating_sub(self.end());
         self.step = match found {
             _ if (1..=Window::KEPT_BYTES_MAX as u64).contains(&known) => {
