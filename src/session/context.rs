@@ -396,7 +396,7 @@ fn foreign_id(body: &Value) -> Option<&str> {
 
 /// Makes a message of a text in the user's name, unless it is empty.
 fn said_by_user(text: &str) -> Option<Message> {
-    if text.trim().is_empty() {
+    if text.chars().all(char::is_whitespace) {
         return None;
     }
     let blocks = vec![Block::Text(text.to_owned())];

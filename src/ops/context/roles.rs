@@ -1,7 +1,5 @@
 //! Who speaks, in the few words that models know.
 
-use std::collections::BTreeMap;
-
 use crate::error::{Error, Result};
 
 /// Who speaks, as models know it.
@@ -20,7 +18,8 @@ pub enum Role {
 /// A role that nobody mapped speaks as a user, and its name stands before what it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleMap {
-    roles: BTreeMap<String, Role>,
+    /// A few, sorted.
+    roles: Vec<(String, Role)>,
 }
 
 impl RoleMap {
@@ -42,13 +41,20 @@ impl RoleMap {
                 name: format!("{role}={known}"),
                 why: "models know user, assistant and system",
             })?;
-        self.roles.insert(role.to_owned(), known);
+        match self.place(role) {
+            Ok(place) => self.roles[place].1 = known,
+            Err(place) => self.roles.insert(place, (role.to_owned(), known)),
+        }
         Ok(())
     }
 
     /// Gives what a role was mapped to, if it was.
     pub fn mapped(&self, role: &str) -> Option<Role> {
-        self.roles.get(role).copied()
+        self.place(role).ok().map(|place| self.roles[place].1)
+    }
+
+    fn place(&self, role: &str) -> Result<usize, usize> {
+        self.roles.binary_search_by(|(name, _)| name.as_str().cmp(role))
     }
 
     /// Gives the word for what a role was mapped to, else the role.
