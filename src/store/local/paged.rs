@@ -39,8 +39,7 @@ const SUPPORTED: &str = "version 1 with flags 0x0 or 0x1";
 
 /// The footer's fields: magic, version, flags, payload length.
 const FOOTER_FIELDS_BYTES: usize = 8 + 4 + 4 + 8;
-/// A table that is no longer than this with its fields is hashed with them in one piece: a hasher
-/// that takes several is code that a short read runs for nothing else.
+/// Up to so many bytes of fields and table are hashed in one piece, with less code.
 const JOINED_BYTES_MAX: usize = 1024;
 /// The footer: its fields and the checksum over them and the table.
 const FOOTER_BYTES: usize = FOOTER_FIELDS_BYTES + blake3::OUT_LEN;
@@ -59,8 +58,7 @@ pub(crate) struct Paged {
     payload_bytes: u64,
     magic: Magic,
     version: u32,
-    /// How pages are summed, once footer and table were found as they were written: as in their
-    /// footer's flags, or not known yet.
+    /// The flags, once footer and table were found as they were written: how pages are summed.
     page_sum: AtomicU32,
     checked: Vec<AtomicU64>,
 }

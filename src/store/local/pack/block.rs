@@ -144,7 +144,7 @@ impl BlockHeader {
         let header = self.encode();
         let (fields, _) = header.split_at(FIELDS_BYTES);
         if self.is_summed {
-            // In one piece: a hasher that takes several is code that a short read runs for nothing else.
+            // A hasher that takes several pieces is code that a short read runs for nothing else.
             let mut summed = [0; SUMMED_BYTES];
             summed[..FIELDS_BYTES].copy_from_slice(fields);
             summed[FIELDS_BYTES..].copy_from_slice(&xxh3_128(frame).to_le_bytes());
