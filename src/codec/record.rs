@@ -349,6 +349,7 @@ impl<'a> Fields<'a> {
             && let Some(why) = value.fault()
         {
             self.fail_in(key, &why);
+            return None;
         }
         Some(value)
     }

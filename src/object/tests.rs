@@ -249,3 +249,32 @@ fn what_breaks_a_bound_is_not_encoded() {
     labelled(&"x".repeat(LABEL_BYTES_MAX)).encode().unwrap();
     parents(PARENTS_MAX).encode().unwrap();
 }
+
+#[test]
+fn what_is_wrong_first_is_what_is_told() {
+    let told = |kind: Kind, content: &[u8]| Object::decode(kind, content).unwrap_err().to_string();
+    let cases: [(Kind, &[u8], &str); 6] = [
+        (Kind::Entry, b"\xa1dtime\x01", "type must be a string, in its place"),
+        (Kind::Entry, b"\xa2dtypeamdtimeax", "in time: expected an integer"),
+        (
+            Kind::Entry,
+            b"\xa3dtypeamdtime\x01gparents\x9b\0\0\0\xff\0\0\0\0",
+            "in parents: it ends too early",
+        ),
+        (
+            Kind::Node,
+            b"\xa4dtime\x01fbranchabefacts\x81\xa2evalueavcodd\x01enotes\x01",
+            "the field \"odd\" is not in its place",
+        ),
+        (Kind::Node, b"\xa2dtime\x01ebrnchab", "branch must be a string, in its place"),
+        (
+            Kind::Event,
+            b"\xa3dtypeamdtime\x01druns\x81\xa2ctipX 01234567890123456789012345678901ecount\x20",
+            "a run has a negative count",
+        ),
+    ];
+    for (kind, content, why) in cases {
+        let found = told(kind, content);
+        assert!(found.ends_with(why), "{found}");
+    }
+}
