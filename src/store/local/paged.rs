@@ -275,15 +275,12 @@ fn xxh3_sum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
 
 fn footer_checksum(fields: &[u8], table: &[u8]) -> [u8; blake3::OUT_LEN] {
     let mut joined = [0; JOINED_BYTES_MAX];
-    let hash = match joined.get_mut(..fields.len() + table.len()) {
-        Some(joined) => {
-            joined[..fields.len()].copy_from_slice(fields);
-            joined[fields.len()..].copy_from_slice(table);
-            blake3::hash(joined)
-        }
-        None => blake3::Hasher::new().update(fields).update(table).finalize(),
+    let Some(joined) = joined.get_mut(..fields.len() + table.len()) else {
+        return *blake3::Hasher::new().update(fields).update(table).finalize().as_bytes();
     };
-    *hash.as_bytes()
+    joined[..fields.len()].copy_from_slice(fields);
+    joined[fields.len()..].copy_from_slice(table);
+    *blake3::hash(joined).as_bytes()
 }
 
 #[cfg(test)]
