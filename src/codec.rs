@@ -2,7 +2,7 @@
 //!
 //! A [`Value`] is JSON that remembers the order of its keys and the text of its numbers, and that
 //! can hold a link to another object. [`json`] is how front ends speak it; CBOR is how it is kept,
-//! and only `codec/cbor.rs` and `codec/reader.rs` know that.
+//! and only `codec/cbor.rs`, with what is below it, knows that.
 //!
 //! Invariants of a value that may be kept, checked before writing and after reading:
 //! - it nests [`DEPTH_MAX`] lists and maps at the most;
@@ -16,16 +16,14 @@
 pub(crate) mod arbitrary;
 pub(crate) mod cbor;
 pub mod json;
-mod known;
+mod key;
 mod number;
-mod reader;
-pub(crate) mod record;
 
 use std::borrow::Cow;
 
 use crate::id::Id;
 
-pub(crate) use known::known_key;
+pub(crate) use key::known_key;
 
 /// Strings of that many UTF-8 bytes and more are kept as blobs of their own. Part of the format.
 pub const LINK_BYTES_MIN: usize = 1024;

@@ -20,7 +20,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::codec::record::{Record, invalid};
+use crate::codec::cbor::record::{Record, invalid};
 use crate::codec::{LINK_BYTES_MIN, Value, cbor};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};

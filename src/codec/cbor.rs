@@ -1,4 +1,4 @@
-//! CBOR: known here and in the reader beside it, and nowhere else.
+//! CBOR: known here and below, and nowhere else.
 //!
 //! One value has one encoding: integers and floats as short as they go, definite lengths, no tags.
 //! serde_cbor writes it; [`Reader`] reads it and refuses any other. What comes from outside is also
@@ -7,6 +7,9 @@
 //! A link is a byte string of 32 bytes. A number that keeps its text is a byte string of any other
 //! length: a text of 32 bytes gets a space at its end.
 
+mod read;
+pub(crate) mod record;
+
 use std::io;
 
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -14,10 +17,10 @@ use serde::{Serialize, Serializer};
 use serde_cbor::ser::IoWrite;
 
 use crate::codec::Value;
-use crate::codec::record::{Field, Record};
 use crate::id::Id;
+use record::{Field, Record};
 
-pub(crate) use crate::codec::reader::{Fault, ITEMS_TRUSTED_MAX, Reader};
+pub(crate) use read::{Fault, ITEMS_TRUSTED_MAX, Reader};
 
 /// Encodes a record.
 pub(crate) fn encode(record: &Record<'_>) -> Vec<u8> {

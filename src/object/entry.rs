@@ -1,7 +1,7 @@
 //! An entry: one step of a conversation.
 
 use crate::codec::Value;
-use crate::codec::record::{Fields, Record, invalid};
+use crate::codec::cbor::record::{Fields, Record, invalid};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::object::{NewObject, check_label, check_parents};

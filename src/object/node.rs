@@ -1,7 +1,7 @@
 //! A node: one commit of the memory tree.
 
 use crate::codec::Value;
-use crate::codec::record::{Fields, Record, invalid};
+use crate::codec::cbor::record::{Fields, Record, invalid};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::object::{NewObject, check_parents};

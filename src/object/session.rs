@@ -1,7 +1,7 @@
 //! A session's metadata; its refs are what make it a session.
 
 use crate::codec::Value;
-use crate::codec::record::{Fields, Record, invalid};
+use crate::codec::cbor::record::{Fields, Record, invalid};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
