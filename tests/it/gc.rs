@@ -1,6 +1,8 @@
 //! Garbage collection on a disk that fails: a power cut at every call, a full disk, a disk that may
 //! only be read. And `sapwood gc`, as people run it.
 
+mod beside;
+
 use std::path::Path;
 use std::sync::Arc;
 

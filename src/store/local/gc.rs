@@ -251,6 +251,7 @@ impl<'a> Collection<'a> {
                 if !std::mem::take(&mut self.is_outrun) {
                     return Ok(());
                 }
+                self.inner.sweep()?;
                 self.take_journal(true)?;
                 self.collect_all(watch)
             }

@@ -44,6 +44,9 @@ const RESTING_BYTES: u64 = 8 << 10;
 /// where zeros were only said, each write and each sync costs more.
 const HURRIED_ZEROS_MAX: u64 = 512 << 10;
 
+/// What else a manifest says than that one segment follows another.
+pub(crate) type Edit<'e> = Box<dyn FnOnce(&mut Manifest) + 'e>;
+
 /// Makes a file of zeros under its name, whole or not at all. Its directory is not synced.
 pub(crate) fn allocate(disk: &dyn Disk, path: &Path, bytes: u64, zeros: Zeros) -> Result<()> {
     let aside = disk::aside(disk, path).map_err(Error::io("name", path))?;
@@ -121,38 +124,21 @@ impl Inner {
 
     /// Closes the open segment and begins a short one, and drops what was prepared to follow.
     pub(crate) fn rest(&self, state: &State) -> Result<Arc<State>> {
-        // Who prepares one now would leave it behind.
-        let _preparing = self.drop_spare()?;
-        state.open_segment().append(&NewGroup::closing(), 0)?;
-        self.next_segment(state, self.resting_bytes())
+        self.rest_after(state, &Named::default(), None)
     }
 
-    /// Does as [`Inner::rest`], and publishes an edited manifest after files that got their names
-    /// are durable, which it sees to. Nothing of the journal up to here may be named by it.
+    /// Does as [`Inner::rest`], with an edited manifest, after files that got their names are
+    /// durable, which it sees to.
     pub(crate) fn rest_after(
         &self,
         state: &State,
         named: &Named,
-        edit: impl FnOnce(&mut Manifest),
+        edit: Option<Edit<'_>>,
     ) -> Result<Arc<State>> {
-        let (_preparing, mark) = (self.drop_spare()?, self.marked()?);
-        let old = state.open_segment();
-        old.append(&NewGroup::closing(), 0)?;
-        let sequence = old.sequence + 1;
-        let next = self.begin_segment(sequence, self.resting_bytes())?;
-        let mut manifest = state.manifest.followed(old.closed_here(), sequence);
-        edit(&mut manifest);
-        let loading = self.loading();
-        let dirs = [&*self.layout.journal_dir()];
-        self.publish_after(&manifest, &mut |current| {
-            named.sync_with(&*self.disk, &[next.file(), current], &dirs)
-        })?;
-        let known = state.followed(state.manifest.clone(), next);
-        let state = Arc::new(State::open(self.access(), manifest, Some(&known))?);
-        self.install(Arc::clone(&state));
-        drop(loading);
-        self.note_durable(state::begin_of(sequence), mark)?;
-        Ok(state)
+        // Who prepares one now would leave it behind.
+        let _preparing = self.drop_spare()?;
+        state.open_segment().append(&NewGroup::closing(), 0)?;
+        self.next_segment_after(state, self.resting_bytes(), named, edit)
     }
 
     /// Removes what was prepared to follow the open segment; while what it gives is held, nobody of
@@ -166,30 +152,60 @@ impl Inner {
 
     /// Publishes the open segment as closed where it ends, and begins the next, of this length.
     pub(crate) fn next_segment(&self, state: &State, bytes: u64) -> Result<Arc<State>> {
+        self.next_segment_after(state, bytes, &Named::default(), None)
+    }
+
+    /// Does as [`Inner::next_segment`], with an edited manifest, after files that got their names
+    /// are durable.
+    ///
+    /// The old segment is made durable even where the manifest no longer names it: others see the
+    /// new name before a crash would leave it, and take it that what they wrote there is durable.
+    fn next_segment_after(
+        &self,
+        state: &State,
+        bytes: u64,
+        named: &Named,
+        edit: Option<Edit<'_>>,
+    ) -> Result<Arc<State>> {
         let old = state.open_segment();
         let mark = self.marked()?;
         old.write_again(state::marked_in(old, mark))?;
         let sequence = old.sequence + 1;
         let next = self.begin_segment(sequence, bytes)?;
 
-        let manifest = state.manifest.followed(old.closed_here(), sequence);
+        let followed = state.manifest.followed(old.closed_here(), sequence);
+        let edited = edit.map(|edit| {
+            let mut manifest = followed.clone();
+            edit(&mut manifest);
+            manifest
+        });
         let loading = self.loading();
-        self.publish_with(&manifest, [old, &next])?;
+        self.publish_with(edited.as_ref().unwrap_or(&followed), [old, &next], named)?;
 
-        let state = Arc::new(state.followed(manifest, next));
+        let mut state = state.followed(followed, next);
+        if let Some(manifest) = edited {
+            state = State::open(self.access(), manifest, Some(&state))?;
+        }
+        let state = Arc::new(state);
         self.install(Arc::clone(&state));
         drop(loading);
         self.note_durable(state::begin_of(sequence), mark)?;
         Ok(state)
     }
 
-    /// Publishes a manifest that says that one segment follows another, with both of them. Where
-    /// one of these can't be made durable, the handle is dead; for lack of room it is not.
-    fn publish_with(&self, manifest: &Manifest, segments: [&Segment; 2]) -> Result<()> {
+    /// Publishes a manifest that says that one segment follows another, with both of them, and
+    /// with files that got their names. Where a segment can't be made durable, the handle is dead;
+    /// for lack of room it is not.
+    fn publish_with(
+        &self,
+        manifest: &Manifest,
+        segments: [&Segment; 2],
+        named: &Named,
+    ) -> Result<()> {
         let mut is_lost = false;
         let published = self.publish_after(manifest, &mut |current| {
             let files = [segments[0].file(), segments[1].file(), current];
-            let synced = disk::sync_all(&*self.disk, &files, &[&self.layout.journal_dir()]);
+            let synced = named.sync_with(&*self.disk, &files, &[&self.layout.journal_dir()]);
             synced.map_err(|(number, error)| {
                 is_lost = number < segments.len();
                 error

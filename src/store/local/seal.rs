@@ -275,7 +275,9 @@ impl Inner {
         edit(&mut manifest);
         manifest.generation += 1;
         let loading = self.loading();
-        self.publish_after(&manifest, &mut |file| named.sync_with(&*self.disk, &[file], &[]))?;
+        self.publish_after(&manifest, &mut |file| {
+            named.sync_with(&*self.disk, &[file], &[]).map_err(|(_, error)| error)
+        })?;
         let generation = manifest.generation;
         let state = State::open(self.access(), manifest, Some(&state))?;
         self.install(Arc::new(state));
@@ -300,7 +302,7 @@ impl Inner {
         let mut state = self.catch_up(&guard, mirrors)?;
         let is_there = state.open_segment().end() == end;
         if is_there {
-            state = self.rest_after(&state, named, edit)?;
+            state = self.rest_after(&state, named, Some(Box::new(edit)))?;
         }
         guard.release(state.manifest.generation)?;
         Ok(is_there)

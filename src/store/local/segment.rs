@@ -19,12 +19,14 @@
 
 mod again;
 mod read_on;
+mod versions;
 mod window;
 
 pub(crate) mod salvage;
 mod survivors;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -36,6 +38,7 @@ use crate::store::local::durable::Position;
 use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, Place, RecentNames, Salt};
 use crate::store::local::manifest::Closed;
 use crate::store::{Operation, RefMove, RefName, RefValue};
+use versions::Versions;
 use window::Window;
 
 pub(crate) const HEADER_BYTES: u64 = 64;
@@ -64,8 +67,8 @@ pub(crate) struct Segment {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) objects: IdMap<Location>,
-    /// The values that each ref took, each with the end of its group.
-    pub(crate) refs: BTreeMap<RefName, Vec<(u64, Option<RefValue>)>>,
+    /// The values that each ref took.
+    pub(crate) refs: BTreeMap<RefName, Versions>,
     /// The operations, each with the end of its group.
     pub(crate) operations: Vec<(u64, Operation, Vec<RefMove>)>,
     /// Where the next group begins.
@@ -400,10 +403,11 @@ impl Table {
             if ref_move.name.is_meta() {
                 self.metas.push((self.end, ref_move.name.clone()));
             }
-            let versions = self.refs.entry(ref_move.name.clone());
-            // Most refs that a new session has never move again: room for one value.
-            let versions = versions.or_insert_with(|| Vec::with_capacity(1));
-            versions.push((self.end, ref_move.new.clone()));
+            let (end, value) = (self.end, ref_move.new.clone());
+            match self.refs.entry(ref_move.name.clone()) {
+                Entry::Vacant(new) => drop(new.insert(Versions::new(end, value))),
+                Entry::Occupied(mut known) => known.get_mut().push(end, value),
+            }
         }
         if let Some(operation) = head.operation {
             self.operations.push((self.end, operation, head.moves));

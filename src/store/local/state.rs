@@ -190,7 +190,7 @@ impl State {
             let end = if place + 1 == self.segments.len() { end } else { u64::MAX };
             for (name, versions) in &segment.table().refs {
                 if let Some((session, "meta")) = name.session()
-                    && let Some((_, value)) = versions.iter().rev().find(|(at, _)| *at <= end)
+                    && let Some(value) = versions.up_to(end)
                 {
                     changed.insert(session.to_owned(), value.is_some());
                 }
@@ -228,9 +228,9 @@ impl State {
                 if !name.as_str().starts_with(prefix) {
                     break;
                 }
-                match versions.iter().rev().find(|(at, _)| *at <= end) {
-                    Some((_, Some(value))) => refs.insert(name.clone(), value.clone()),
-                    Some((_, None)) => refs.remove(name),
+                match versions.up_to(end) {
+                    Some(Some(value)) => refs.insert(name.clone(), value.clone()),
+                    Some(None) => refs.remove(name),
                     None => None,
                 };
             }

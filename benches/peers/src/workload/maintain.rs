@@ -31,7 +31,9 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     let mut section = contest(title, Unit::Time("run"), &kinds, Mode::Durable);
     section.about = "`gc`, VACUUM, compactions, `git gc`; beside them `gc --aggressive`, after \
                      the usual one, in one round, unless that takes too long for a quick look. \
-                     Each round on a copy, or one round: afterwards nothing is left to do."
+                     Each round on a copy, or one round: afterwards nothing is left to do. What \
+                     sapwood removes has no name when it returns; the room is given back to the \
+                     disk beside, and at the latest when its process ends."
         .to_owned();
     let aggressive = Kind::named("sapwood-aggressive")?;
     if size <= REPEATED || !options.quick {

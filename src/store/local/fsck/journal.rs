@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::id::Id;
-use crate::store::RefValue;
 use crate::store::local::durable::Position;
 use crate::store::local::manifest::{Closed, Manifest};
 use crate::store::local::segment::{Location, Segment, Tail};
 use crate::store::local::state;
+use crate::store::{RefName, RefValue};
 
 use super::{Check, Severity};
 
@@ -42,21 +42,21 @@ impl Journal {
     }
 
     /// Gives the values that refs took after the check began.
-    pub(super) fn later_values(&self, visit: &mut dyn FnMut(&crate::store::RefName, &[Later])) {
+    pub(super) fn later_values(&self, visit: Visit<'_>) {
         let Some((segment, end)) = self.segments.last() else {
             return;
         };
         for (name, versions) in &segment.table().refs {
-            let from = versions.partition_point(|(at, _)| at <= end);
-            if from < versions.len() {
-                visit(name, &versions[from..]);
+            let mut later = versions.behind(*end).peekable();
+            if later.peek().is_some() {
+                visit(name, &mut later);
             }
         }
     }
 }
 
-/// A value that a ref took, and the end of its group.
-pub(super) type Later = (u64, Option<RefValue>);
+/// Is shown the values that a ref took, oldest first.
+type Visit<'v> = &'v mut dyn FnMut(&RefName, &mut dyn Iterator<Item = &Option<RefValue>>);
 
 impl Check<'_> {
     /// Reads all segments. `named` says whether the manifest's records can be believed.

@@ -44,9 +44,9 @@ impl Check<'_> {
         }
         for (segment, end) in &journal.segments {
             for (name, versions) in &segment.table().refs {
-                match versions.iter().rev().find(|(at, _)| at <= end) {
-                    Some((_, Some(value))) => truth.refs.insert(name.clone(), value.clone()),
-                    Some((_, None)) => truth.refs.remove(name),
+                match versions.up_to(*end) {
+                    Some(Some(value)) => truth.refs.insert(name.clone(), value.clone()),
+                    Some(None) => truth.refs.remove(name),
                     None => None,
                 };
             }
@@ -195,10 +195,9 @@ impl Check<'_> {
         journal.read_on();
         let mut later: HashMap<RefName, Vec<Option<String>>> = HashMap::new();
         journal.later_values(&mut |name, values| {
-            let texts = values.iter();
-            let texts =
-                texts.map(|(_, value)| value.as_ref().map(|value| mirror::text_of(name, value)));
-            later.insert(name.clone(), texts.collect());
+            let text =
+                |value: &Option<RefValue>| value.as_ref().map(|value| mirror::text_of(name, value));
+            later.insert(name.clone(), values.map(text).collect());
             expected.insert(mirrors.path(name));
         });
         let mut findings = Vec::new();

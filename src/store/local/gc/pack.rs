@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::bits::Bits;
 use super::mark::{Marked, Marker, Place};
+use super::passing::Passing;
 use super::{Collection, Step};
 use crate::error::Result;
 use crate::id::Id;
@@ -156,6 +157,18 @@ impl Collection<'_> {
         Ok(groups)
     }
 
+    /// Says whether somebody wrote to an open journal that is among these packs: who sees it before
+    /// they are packed need not pack them for nothing.
+    fn is_outrun_before(&mut self, packs: &HashSet<Id>) -> Result<bool> {
+        let passing = self.passing.as_ref().filter(|passing| passing.is_among(packs));
+        if let Some(end) = passing.and_then(Passing::open_end)
+            && self.inner.refresh()?.open_segment().end() != end
+        {
+            (self.passing, self.is_outrun) = (None, true);
+        }
+        Ok(self.is_outrun)
+    }
+
     /// Writes the packs of a group again, and publishes them; says whether there was time, and
     /// nobody wrote to a journal that is packed with them.
     fn write_group(
@@ -166,6 +179,10 @@ impl Collection<'_> {
         state: &Arc<State>,
     ) -> Result<bool> {
         let packs = || group.numbers.iter().map(|number| &marker.packs[*number]);
+        let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();
+        if self.is_outrun_before(&old)? {
+            return Ok(false);
+        }
         let mut ready = Ready::default();
         let new: Vec<PackInfo> = if group.is_anew {
             let form = if self.options.aggressive { Form::SMALL } else { Form::TIDY };
@@ -189,13 +206,12 @@ impl Collection<'_> {
         };
         let set_aside = self.report.set_aside;
         let cruft = self.write_cruft(group, marker, &mut ready)?;
-        let old: HashSet<Id> = packs().map(|marked| marked.pack.info().id).collect();
-        let passed = self.passing.take_if(|passing| old.contains(&passing.pack.info().id));
+        let passed = self.passing.take_if(|passing| passing.is_among(&old));
         let names = passed.as_ref().map(|it| self.inner.seal_names(state, it.segments, &mut ready));
         let names = names.transpose()?;
         let named = ready.name(&*self.inner.disk)?;
         self.hold_manifest();
-        let open_end = passed.as_ref().filter(|it| it.is_open).map(|it| it.end);
+        let open_end = passed.as_ref().and_then(Passing::open_end);
         let edit = |manifest: &mut Manifest| {
             if let (Some(passed), Some(names)) = (passed, names) {
                 // The newest, as if it had been sealed.

@@ -10,11 +10,13 @@
 //!
 //! Where they hold much, or operations that go in the same run, they are sealed first, into files.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use super::{Collection, mark};
 use crate::error::{Error, Result};
+use crate::id::Id;
 use crate::store::local::durable::Position;
 use crate::store::local::pack::{HeldPack, Pack, Unchecked, held_by_any};
 use crate::store::local::segment::Segment;
@@ -41,6 +43,18 @@ pub(super) struct Passing {
     pub(super) is_open: bool,
 }
 
+impl Passing {
+    /// Says whether its pack is one of these.
+    pub(super) fn is_among(&self, packs: &HashSet<Id>) -> bool {
+        packs.contains(&self.pack.info().id)
+    }
+
+    /// Gives where the journal must end to be packed; `None` if it is closed.
+    pub(super) fn open_end(&self) -> Option<Position> {
+        self.is_open.then_some(self.end)
+    }
+}
+
 impl Collection<'_> {
     /// Takes the journal in hand, unless it is at rest. It is closed first where it holds much, or
     /// somebody wrote to it while it was open.
@@ -50,9 +64,11 @@ impl Collection<'_> {
         if inner.is_at_rest(&state) {
             return Ok(());
         }
-        self.hold_manifest();
         let bytes = bytes(&state.segments);
         let is_open = !is_outrun && mark::raw_bytes(&state)? + bytes <= OPEN_BYTES_MAX;
+        if !is_open {
+            self.hold_manifest();
+        }
         let is_helped = !is_open || bytes >= HELPED_BYTES_MIN;
         let ((held, segments, end), is_sound) = self.checked(&state, is_helped, |to_check| {
             if !is_open {

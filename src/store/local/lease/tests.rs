@@ -260,3 +260,36 @@ fn without_a_housekeeper_it_is_never_kept() {
         assert!(shows(&store, "busy", &value));
     }
 }
+
+/// What takes a while to drop.
+struct Slow;
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_handle_that_ends_gives_the_lock_back_before_it_waits_for_what_is_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, other) = (init(dir.path(), true), init(dir.path(), true));
+    if is_silent(dir.path()) {
+        return;
+    }
+    store.housekeeper.give_back(vec![Box::new(Slow)]);
+    let (writer, _) = keep(&store);
+    // The thread that looks after the lock waits for the writer's part.
+    store.housekeeper.end_soon();
+    drop(writer);
+    let waited = std::thread::scope(|scope| {
+        scope.spawn(|| drop(store));
+        std::thread::sleep(Duration::from_millis(50));
+        let begun = Instant::now();
+        while take(&other).is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        begun.elapsed()
+    });
+    assert!(waited < Duration::from_secs(1), "{waited:?}");
+}

@@ -125,7 +125,8 @@ impl Ready {
     pub(crate) fn publish(self, disk: &dyn Disk) -> Result<()> {
         let named = self.name(disk)?;
         let first = named.dirs.first().map_or(Path::new(""), PathBuf::as_path);
-        named.sync_with(disk, &[], &[]).map_err(Error::io("sync", first))
+        let synced = named.sync_with(disk, &[], &[]);
+        synced.map_err(|(_, error)| Error::io("sync", first)(error))
     }
 
     /// Gives each file its name, in order; the names are not durable yet, and short files neither.
@@ -169,18 +170,19 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Makes all of it durable, together with other files and directories.
+    /// Makes all of it durable, together with other files and directories, and tells the first that
+    /// can't be, of these files first.
     pub(crate) fn sync_with(
         &self,
         disk: &dyn Disk,
         files: &[&dyn DiskFile],
         dirs: &[&Path],
-    ) -> std::io::Result<()> {
+    ) -> Result<(), (usize, std::io::Error)> {
         let short = self.files.iter().map(|aside| &*aside.file);
-        let files: Vec<&dyn DiskFile> = short.chain(files.iter().copied()).collect();
+        let files: Vec<&dyn DiskFile> = files.iter().copied().chain(short).collect();
         let known = self.dirs.iter().map(PathBuf::as_path);
         let dirs: Vec<&Path> = known.chain(dirs.iter().copied()).collect();
-        disk::sync_all(disk, &files, &dirs).map_err(|(_, error)| error)
+        disk::sync_all(disk, &files, &dirs)
     }
 }
 

@@ -17,7 +17,7 @@ impl LocalSnapshot {
         for (segment, end) in self.segments() {
             let table = segment.table();
             if let Some(versions) = table.refs.get(name)
-                && let Some((_, value)) = versions.iter().rev().find(|(at, _)| *at <= end)
+                && let Some(value) = versions.up_to(end)
             {
                 return Ok(value.clone());
             }
