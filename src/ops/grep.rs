@@ -251,18 +251,34 @@ mod tests {
 
     #[test]
     fn matches_come_by_session_and_before_the_error_of_a_later_one() {
-        let repo = Repo::in_memory();
+        check_order(&Repo::in_memory(), &|| {}, &[]);
+    }
+
+    #[test]
+    fn so_they_do_where_all_is_sifted() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LocalStore::init(Arc::new(OsDisk), dir.path(), StoreOptions::default());
+        let store = Arc::new(store.unwrap().0);
+        let repack = || {
+            store.repack().unwrap();
+        };
+        check_order(&Repo::on(store.clone()), &repack, &["says"]);
+    }
+
+    fn check_order(repo: &Repo, tidy: &dyn Fn(), literals: &[&str]) {
         let names: Vec<String> = (0..40).map(|number| format!("s{number:02}")).collect();
         for (number, name) in names.iter().enumerate() {
-            let pin = session::pin(&repo, Some(name), None, 0, "tester").unwrap();
+            let pin = session::pin(repo, Some(name), None, 0, "tester").unwrap();
             let texts = (0..number % 7).map(|line| format!("{name} says {line} and more"));
             let bodies = texts.map(|text| Value::map([("content", Value::from(text))]));
-            session::append(&repo, &pin, bodies.collect(), Durability::Full, 0).unwrap();
+            session::append(repo, &pin, bodies.collect(), Durability::Full, 0).unwrap();
         }
+        tidy();
         let snapshot = repo.snapshot().unwrap();
         let search = |sessions: Vec<String>, stop: usize| {
             let (pattern, filter) = (Regex::new("says").unwrap(), Filter::default());
-            let (literals, ignores_case) = (Vec::new(), false);
+            let literals = literals.iter().map(|text| (*text).to_owned()).collect();
+            let ignores_case = false;
             let options = GrepOptions { sessions, pattern, literals, ignores_case, filter };
             let mut found = Vec::new();
             let result = grep(&*snapshot, &options, &mut |one| {

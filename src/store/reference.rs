@@ -81,12 +81,13 @@ impl RefName {
     pub fn target_kind(&self) -> Option<Kind> {
         // Asked with every move of a ref: to look for a byte is quicker than for a character.
         let mut parts = self.0.as_bytes().split(|byte| *byte == b'/');
-        match (parts.next()?, parts.next()?, parts.next()?) {
-            (b"sessions", _, b"meta") => Some(Kind::Session),
-            (b"sessions", _, b"tip" | b"heads" | b"labels") => Some(Kind::Entry),
-            (b"sessions", _, b"events" | b"records") => Some(Kind::Event),
-            (b"sessions", _, b"memory") => Some(Kind::Node),
-            (b"sessions", _, b"attachments") => Some(Kind::Blob),
+        let is_of_session = parts.next()? == b"sessions" && parts.next().is_some();
+        match parts.next().filter(|_| is_of_session)? {
+            b"meta" => Some(Kind::Session),
+            b"tip" | b"heads" | b"labels" => Some(Kind::Entry),
+            b"events" | b"records" => Some(Kind::Event),
+            b"memory" => Some(Kind::Node),
+            b"attachments" => Some(Kind::Blob),
             _ => None,
         }
     }

@@ -82,9 +82,6 @@ fn last_of_each(pairs: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
     kept
 }
 
-/// For how many pairs of a map room is made at once: for those that most messages have.
-const PAIRS_USUAL: usize = 8;
-
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -120,7 +117,6 @@ impl Parser<'_> {
         self.at += 1;
         let mut pairs = Vec::new();
         if !self.skip(b'}') {
-            pairs.reserve(PAIRS_USUAL);
             loop {
                 if self.peek() != Some(b'"') {
                     return Err(fault("expected a key", self.at));

@@ -60,6 +60,9 @@ pub use report::{GcReport, KindCounts, Waiting};
 /// whoever wrote it may be about to point to it.
 const YOUNG_MS: i64 = 3_600_000;
 
+/// How many manifests that were replaced are held open at the most.
+const MANIFESTS_HELD_MAX: usize = 8;
+
 /// How hard zstd tries on what is sealed, and packed once more at once: hardly.
 const PASSING_LEVEL: i32 = -4;
 
@@ -317,7 +320,11 @@ impl<'a> Collection<'a> {
     }
 
     /// Holds the manifest that is about to be replaced: its room is free when all is given back.
+    /// Of many, only the first few are held.
     fn hold_manifest(&mut self) {
+        if self.spent.len() >= MANIFESTS_HELD_MAX {
+            return;
+        }
         let held = self.inner.disk.open(&self.inner.layout.current(), OpenMode::Read);
         self.spent.extend(held.ok().map(|file| Box::new(file) as Box<dyn Send>));
     }

@@ -45,8 +45,8 @@ pub(crate) const ALIGNMENT: u64 = 8;
 pub(crate) const PREFIX_BYTES: usize = 80;
 const CHECKSUM_BYTES: usize = 32;
 const OBJECT_ROW_BYTES: usize = 40;
-/// The length of a name, and two values that are none.
-const MOVE_BYTES_MIN: usize = 6;
+/// For how many moves room is made on the word of a head.
+const MOVES_TRUSTED_MAX: usize = 64;
 /// Depths from this on are not said: a row has three bytes for them.
 const DEPTH_END: u64 = (1 << 24) - 1;
 const MAGIC: &[u8; 4] = b"SWGR";
@@ -267,7 +267,7 @@ impl Prefix {
         if start > self.length {
             return None;
         }
-        let mut moves = Vec::with_capacity(self.moves.min(input.0.len() / MOVE_BYTES_MIN));
+        let mut moves = Vec::with_capacity(self.moves.min(MOVES_TRUSTED_MAX));
         for _ in 0..self.moves {
             moves.push(read_move(&mut input, names)?);
         }

@@ -27,10 +27,13 @@ struct Beside(SimDisk, Arc<Mutex<Plan>>);
 
 struct BesideFile(Box<dyn DiskFile>, Arc<Mutex<Plan>>);
 
-/// What is done, and whether it is time, given the directory that is about to be synced.
+/// Says whether it is time, given the directory that is about to be synced.
+type IsTime = Box<dyn FnMut(Option<&Path>) -> bool + Send>;
+
+/// What is done, and when.
 #[derive(Default)]
 struct Plan {
-    is_time: Option<Box<dyn FnMut(Option<&Path>) -> bool + Send>>,
+    is_time: Option<IsTime>,
     act: Option<Box<dyn FnOnce() + Send>>,
 }
 

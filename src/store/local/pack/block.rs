@@ -313,7 +313,14 @@ pub(crate) fn fuzz_block(data: &[u8], path: &Path) {
             block.dictionary().and_then(|named| super::dictionary::load(&pack, named, path).ok());
         for text in [text.as_deref(), Some(data)] {
             let _ = block.decompress(0, path, text, None);
-            let _ = block.decompress(0, path, text, Some(&|_| Ok(Id::from_bytes([3; 32]))));
+            let id_of = |_: usize| Ok(Id::from_bytes([3; 32]));
+            let whole = block.decompress(0, path, text, Some(&id_of)).ok();
+            let mut raw = Vec::new();
+            let passed = block.pass(0, path, text, &mut |object, marks| {
+                raw.extend_from_slice(object.header);
+                object.unfold(marks, |number, _| id_of(number), &mut raw)
+            });
+            assert!(passed.is_err() || whole == Some(raw));
         }
     }
 }

@@ -22,9 +22,10 @@ use super::block::Span;
 use super::folded::Folded;
 use crate::error::Result;
 use crate::id::{Id, Kind};
+use crate::object::LINK_MARK;
 use crate::slots::{Slots, slot_hash};
 
-pub(super) const MARK: &[u8; 2] = b"\x58\x20";
+pub(super) const MARK: &[u8; 2] = LINK_MARK;
 const MARKED_BYTES: usize = MARK.len() + Id::BYTES;
 
 /// What is noted of a block while it is folded; its room is used for the next one.

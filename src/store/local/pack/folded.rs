@@ -126,8 +126,8 @@ impl FoldedObject<'_> {
 }
 
 impl Block<'_> {
-    /// Decompresses the objects into room of this thread, and shows each as it lies there. While
-    /// one is seen, this thread can't decompress.
+    /// Decompresses the objects into room of this thread, and shows each as it lies there. Whether
+    /// the block is whole is known at the end.
     pub(crate) fn pass(
         &self,
         offset: u64,
@@ -146,10 +146,19 @@ impl Block<'_> {
         };
         match self.stored() {
             Some(content) => pass_all(content),
-            None => with_zstd(|zstd, room| {
-                self.decompress_frame(zstd, offset, path, dictionary, room)?;
-                pass_all(room)
-            }),
+            None => {
+                // Who is shown an object may need what decompresses, for another block.
+                let room = with_zstd(|zstd, room| {
+                    self.decompress_frame(zstd, offset, path, dictionary, room)?;
+                    Ok(std::mem::take(room))
+                })?;
+                let passed = pass_all(&room);
+                with_zstd(|_, kept| {
+                    *kept = room;
+                    Ok(())
+                })?;
+                passed
+            }
         }
     }
 }

@@ -90,12 +90,12 @@ impl Pack {
         self.dictionary_of(&self.block(block)?).map(drop)
     }
 
-    /// Shows the objects of a block as they lie in it, in their order. While one is seen, this
-    /// thread can't unpack another block.
+    /// Shows the objects of a block as they lie in it, in their order. Whether it is whole is known
+    /// at the end.
     pub(crate) fn pass(&self, block: u32, cache: &BlockCache, see: &mut See<'_>) -> Result<()> {
         if let Some(kept) = self.kept_block(block, cache) {
             return folded::pass(Folded::plain(&kept, kept.len()), see)?.ok_or_else(|| {
-                Error::corrupt(&self.path, None, "a block in memory has no objects")
+                Error::corrupt(&self.path, None, "a block in memory does not end with an object")
             });
         }
         let found = self.block(block)?;

@@ -62,6 +62,8 @@ struct Findings {
     kept: Vec<(Id, Kind, Range<usize>)>,
     /// What they say, one behind the other: memory for each alone takes longer than the copy.
     bytes: Vec<u8>,
+    /// What was found in the objects of the block that is looked at, by their numbers in it.
+    noted: Vec<u8>,
     /// Room for the entry that is looked at, and for what it links.
     entry: Vec<u8>,
     links: Vec<Link>,
@@ -69,7 +71,7 @@ struct Findings {
 
 impl LocalSnapshot {
     /// Looks at all objects in packs, cruft left out, and says of each of these entries whether it
-    /// is telling; `None` if the objects are too many to be numbered.
+    /// is telling; `None` if there are no packs, or too many objects to be numbered.
     pub(super) fn sift_packs(
         &self,
         finds: Finds<'_>,
@@ -87,7 +89,7 @@ impl LocalSnapshot {
         for found in findings {
             for (entry, blob) in found.linked {
                 let entry = &sifting.verdicts[entry as usize];
-                match verdict(&sifting.verdicts[blob as usize]) {
+                match sifting.verdict(blob) {
                     Some(true) => entry.fetch_or(TELLING, Ordering::Relaxed),
                     Some(false) => continue,
                     None => entry.fetch_and(!LOOKED_AT, Ordering::Relaxed),
@@ -100,8 +102,7 @@ impl LocalSnapshot {
         }
         // Where it was sifted before, what was kept then will do.
         let _ = self.kept.set(kept);
-        let verdict = |place: &Option<u32>| verdict(&sifting.verdicts[(*place)? as usize]);
-        Some(places.iter().map(verdict).collect())
+        Some(places.iter().map(|place| sifting.verdict((*place)?)).collect())
     }
 
     /// Gives an object that was kept, checked against its id.
@@ -117,6 +118,9 @@ impl<'s, 'f> Sifting<'s, 'f> {
         cache: &'s BlockCache,
         finds: Finds<'f>,
     ) -> Option<Sifting<'s, 'f>> {
+        if packs.is_empty() {
+            return None;
+        }
         let mut starts = Vec::with_capacity(packs.len());
         let mut objects = 0u32;
         for pack in &packs {
@@ -180,23 +184,48 @@ impl<'s, 'f> Sifting<'s, 'f> {
         blocks.iter().find(has_objects).copied()
     }
 
-    /// Looks at the objects of a block.
+    /// Looks at the objects of a block, and notes what was found when all of it was seen to be whole.
     fn look_at(&self, number: usize, block: u32, findings: &mut Findings) -> Result<()> {
         let (pack, start) = (self.packs[number], self.starts[number]);
         let rows = pack.block_rows(block)?;
         if rows.is_empty() {
             return Ok(());
         }
+        findings.noted.clear();
+        let (linked, kept) = (findings.linked.len(), findings.kept.len());
+        let seen = self.look_at_objects(pack, start, rows, block, findings);
+        match seen {
+            Ok(()) => rows.iter().zip(&findings.noted).for_each(|(row, found)| {
+                self.verdicts[(start + row) as usize].fetch_or(*found, Ordering::Relaxed);
+            }),
+            Err(_) => {
+                findings.linked.truncate(linked);
+                findings.kept.truncate(kept);
+            }
+        }
+        seen
+    }
+
+    fn look_at_objects(
+        &self,
+        pack: &Pack,
+        start: u32,
+        rows: &[u32],
+        block: u32,
+        findings: &mut Findings,
+    ) -> Result<()> {
         let mut sight = Sight::of(pack, start, rows);
         pack.pass(block, self.cache, &mut |object, marks| {
             let place = sight.place_of(object, block)?;
-            let is_kept = match object.kind {
+            let found = match object.kind {
                 Kind::Entry => self.look_at_entry(place, object, marks, &sight, findings)?,
-                Kind::Blob => {
-                    let is_telling = (self.finds)(object.content);
-                    let found = if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT };
-                    (self.note(place, found) | found) & (TELLING | WANTED) != 0
-                }
+                Kind::Blob => found_in((self.finds)(object.content)),
+                Kind::Event | Kind::Node | Kind::Session => 0,
+            };
+            findings.noted.push(found);
+            let is_kept = match object.kind {
+                Kind::Entry => found != LOOKED_AT,
+                Kind::Blob => (found | self.known(place)) & (TELLING | WANTED) != 0,
                 Kind::Event | Kind::Node | Kind::Session => false,
             };
             let content = match object.kind {
@@ -213,8 +242,7 @@ impl<'s, 'f> Sifting<'s, 'f> {
         })
     }
 
-    /// Looks at an entry, of which it puts together what it says, and says whether it may be read
-    /// on.
+    /// Looks at an entry, of which it puts together what it says, and gives what was found.
     fn look_at_entry(
         &self,
         place: u32,
@@ -222,43 +250,41 @@ impl<'s, 'f> Sifting<'s, 'f> {
         marks: &[Mark],
         sight: &Sight<'_>,
         findings: &mut Findings,
-    ) -> Result<bool> {
-        let Findings { linked, entry: content, links, .. } = findings;
+    ) -> Result<u8> {
+        let Findings { linked, noted, entry: content, links, .. } = findings;
         content.clear();
         object.unfold(marks, |number, _| sight.id(number), content)?;
         list_links(marks, content, &self.link_mark, links);
         let is_telling = (self.finds)(content);
         let mut read = None;
-        let mut found = if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT };
+        let mut found = found_in(is_telling);
         for link in links {
-            let linked_place = match link {
-                Link::Near(number) => Some(sight.met(*number)),
-                Link::Any(id) => self.place(id)?,
+            let linked_object = match link {
+                Link::Near(number) => Some((sight.met(*number), noted[*number])),
+                Link::Any(id) => self.place(id)?.map(|(kind, it)| ((kind, it), self.known(it))),
             };
-            match linked_place {
-                Some((Kind::Blob, blob)) if is_telling => {
+            match (linked_object, link) {
+                (Some(((Kind::Blob, blob), _)), _) if is_telling => {
                     self.verdicts[blob as usize].fetch_or(WANTED, Ordering::Relaxed);
                 }
-                Some((Kind::Blob, blob)) => match verdict(&self.verdicts[blob as usize]) {
+                (Some(((Kind::Blob, blob), known)), _) => match verdict(known) {
                     Some(true) => found |= TELLING,
                     Some(false) => {}
                     None => linked.push((place, blob)),
                 },
-                Some(_) => {}
                 // Two bytes of a text or of an id may look as if a link began there. An entry that
                 // can't be read may have any.
-                None => {
+                (None, Link::Any(id)) => {
                     let read =
                         read.get_or_insert_with(|| NewObject::parse(Kind::Entry, content.to_vec()));
-                    let Link::Any(id) = link else { continue };
                     if read.as_ref().map_or(true, |entry| entry.links().contains(id)) {
                         found &= !LOOKED_AT;
                     }
                 }
+                _ => {}
             }
         }
-        self.note(place, found);
-        Ok(found != LOOKED_AT)
+        Ok(found)
     }
 
     /// Finds an object among all, and its kind.
@@ -271,15 +297,25 @@ impl<'s, 'f> Sifting<'s, 'f> {
         Ok(None)
     }
 
-    /// Notes what was found, and gives what was known before.
-    fn note(&self, place: u32, found: u8) -> u8 {
-        self.verdicts[place as usize].fetch_or(found, Ordering::Relaxed)
+    /// Gives what is known of an object by now.
+    fn known(&self, place: u32) -> u8 {
+        self.verdicts[place as usize].load(Ordering::Relaxed)
+    }
+
+    /// Says whether something was found in an object, as far as is known by now.
+    fn verdict(&self, place: u32) -> Option<bool> {
+        verdict(self.known(place))
     }
 }
 
+/// Gives what is known of an object that was looked at alone.
+fn found_in(is_telling: bool) -> u8 {
+    if is_telling { LOOKED_AT | TELLING } else { LOOKED_AT }
+}
+
 /// Says whether something was found; `None` if not all was looked at that may tell.
-fn verdict(known: &AtomicU8) -> Option<bool> {
-    match known.load(Ordering::Relaxed) & (LOOKED_AT | TELLING) {
+fn verdict(known: u8) -> Option<bool> {
+    match known & (LOOKED_AT | TELLING) {
         0 => None,
         known => Some(known & TELLING != 0),
     }
