@@ -19,6 +19,8 @@ mod fold;
 mod folded;
 mod held;
 mod load;
+#[cfg(any(test, feature = "fuzzing"))]
+mod mended;
 mod options;
 mod press;
 mod reindex;
@@ -48,9 +50,9 @@ use dictionary::Reference;
 use rows::BlockRows;
 
 pub(crate) use block::Span;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use block::{fuzz_block, sealed_pack};
 pub(crate) use folded::{FoldedObject, Mark};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use mended::{fuzz_block, sealed_pack};
 
 pub(crate) use held::{HeldPack, Unchecked};
 pub(crate) use options::PackOptions;
