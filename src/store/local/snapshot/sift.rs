@@ -184,7 +184,8 @@ impl<'s, 'f> Sifting<'s, 'f> {
         blocks.iter().find(has_objects).copied()
     }
 
-    /// Looks at the objects of a block, and notes what was found when all of it was seen to be whole.
+    /// Looks at the objects of a block, and notes what was found in them once all of the block was
+    /// seen to be whole.
     fn look_at(&self, number: usize, block: u32, findings: &mut Findings) -> Result<()> {
         let (pack, start) = (self.packs[number], self.starts[number]);
         let rows = pack.block_rows(block)?;
