@@ -5,7 +5,6 @@ use std::sync::mpsc::Sender;
 use super::*;
 use crate::id::Kind;
 use crate::store::local::pack::{HeldPack, Unchecked};
-use crate::store::local::seal::named_files;
 
 impl Collection<'_> {
     /// Runs, and tells when a step is done.
@@ -163,30 +162,4 @@ fn what_is_damaged_in_the_journal_is_named_and_packed_nowhere() {
     );
     let state = world.gc.inner.refresh().unwrap();
     assert_eq!((state.segments.len(), state.packs.len()), (2, 0));
-}
-
-#[test]
-fn an_outrun_run_leaves_nothing_when_all_begins_again() {
-    let world = World::filled(false);
-    let next = entry("meanwhile", &[world.main()], &[]);
-    let (options, mut marked) = (World::options(NOW_MS), 0);
-    let run = Collection::new(&world.gc.inner, &options).report_watched(&mut |step| {
-        if step == Step::Marked {
-            marked += 1;
-            if marked == 1 {
-                commit(&world.writer, std::slice::from_ref(&next), "main", Some(next.id)).unwrap();
-                return;
-            }
-            let state = world.gc.inner.refresh().unwrap();
-            let layout = &world.gc.inner.layout;
-            let named = named_files(layout, &state.manifest);
-            for dir in [layout.pack_dir(), layout.logs_dir(), layout.journal_dir()] {
-                for entry in OsDisk.list(&dir).unwrap() {
-                    assert!(named.contains(&dir.join(&entry.name)), "{}", entry.name);
-                }
-            }
-        }
-    });
-    run.unwrap();
-    assert_eq!(marked, 2);
 }
