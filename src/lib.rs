@@ -177,6 +177,7 @@ pub mod repo;
 pub mod session;
 mod slots;
 pub mod store;
+mod threads;
 pub mod time;
 pub mod walk;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The library's modules from the ground up. A module uses its own layer and those before it.
 const LAYERS: &[&[&str]] = &[
     &["error", "id"],
-    &["time", "slots"],
+    &["time", "slots", "threads"],
     &["codec"],
     &["object"],
     &["disk"],

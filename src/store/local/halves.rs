@@ -3,6 +3,8 @@
 use std::panic::resume_unwind;
 use std::thread;
 
+use crate::threads::help_scoped;
+
 /// Lists that are shorter are not worth a thread.
 const ITEMS_MIN: usize = 4;
 
@@ -20,7 +22,7 @@ pub(crate) fn map<T: Sync, R: Send>(
     let every_other =
         |first: usize| -> Vec<R> { items.iter().skip(first).step_by(2).map(&work).collect() };
     let (even, odd) = thread::scope(|scope| {
-        let beside = thread::Builder::new().spawn_scoped(scope, || every_other(1));
+        let beside = help_scoped(scope, "sapwood-half", || every_other(1));
         let here = every_other(0);
         // Where no thread can be had, this one does it all.
         let join = |it: thread::ScopedJoinHandle<'_, Vec<R>>| {

@@ -13,6 +13,7 @@ use crate::store::Content;
 use crate::store::local::halves;
 use crate::store::local::likeness;
 use crate::store::local::pack::PackWriter;
+use crate::threads::help_scoped;
 
 pub(super) struct Window {
     blobs: Vec<(Id, Content)>,
@@ -66,7 +67,7 @@ impl Window {
                 wanted.map(|(id, content)| (*id, likeness::sample(content))).collect()
             };
             // Where no thread can be had, it is done later.
-            let beside = thread::Builder::new().spawn_scoped(scope, look);
+            let beside = help_scoped(scope, "sapwood-like", look);
             let done = work();
             is_over.store(true, Ordering::Relaxed);
             let found = beside.map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::store::local::cache::BlockCache;
 use crate::store::local::pack::Unchecked;
 use crate::store::local::state::State;
+use crate::threads::help_scoped;
 
 /// Blocks on their way to whoever hashes their objects next.
 struct Checking {
@@ -63,7 +64,7 @@ impl Collection<'_> {
                 let unpacked = &*self.unpacked;
                 let beside = || help(state, unpacked, &checking);
                 // Where no thread can be had, this one does it all.
-                let _ = thread::Builder::new().spawn_scoped(scope, beside);
+                let _ = help_scoped(scope, "sapwood-check", beside);
             }
             let done = work(to_check);
             checking.check_all();

@@ -19,6 +19,7 @@ use super::options::PackOptions;
 use super::{fold, stored};
 use crate::error::{Error, Result};
 use crate::id::Id;
+use crate::threads::help;
 
 /// A block of which one part in so many is left is short: to search it for longer costs as much as
 /// with any other, and there is less to gain.
@@ -167,7 +168,7 @@ impl Threads {
         let begin = |_| {
             let (how, waiting, results) = (how.clone(), Arc::clone(&waiting), results.clone());
             // Where no thread can be had, whoever takes blocks compresses them.
-            thread::Builder::new().spawn(move || work(&how, &waiting, &results)).ok()
+            help("sapwood-press", move || work(&how, &waiting, &results)).ok()
         };
         let handles = (0..how.threads).filter_map(begin).collect();
         Threads { jobs: Some(jobs), waiting, done, handles }

@@ -29,6 +29,7 @@ use crate::object::{LINK_MARK, NewObject};
 use crate::store::local::cache::BlockCache;
 use crate::store::local::pack::{FoldedObject, Mark, Pack};
 use crate::store::{Content, Finds, Stored};
+use crate::threads::help_scoped;
 use sight::{Link, Sight, list_links};
 
 /// A thread keeps so many bytes of objects that will be read on.
@@ -157,9 +158,9 @@ impl<'s, 'f> Sifting<'s, 'f> {
             all.lock().unwrap_or_else(PoisonError::into_inner).push(findings);
         };
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("sapwood-sift".to_owned());
             // Who joined it would wait until all that it had is given back.
-            let _ = thread.spawn_scoped(scope, || look(None, self.first_of(&blocks)));
+            let beside = || look(None, self.first_of(&blocks));
+            let _ = help_scoped(scope, "sapwood-sift", beside);
             if let Some((pack, block)) = blocks.last() {
                 // The helper, which begins later, lists meanwhile what stands in which block. Where
                 // this fails, so does reading the block. (The first blocks are the dictionary.)

@@ -16,6 +16,7 @@ use crate::store::local::cache::BlockCache;
 use crate::store::local::index::Position;
 use crate::store::local::pack::{Pack, PathEnd, Span};
 use crate::store::{Content, Snapshot, Stored, Visit};
+use crate::threads::help_scoped;
 
 /// How many rows a search takes at once at first, and at the most.
 const NEAR_STEPS: usize = 64;
@@ -161,8 +162,7 @@ impl LocalSnapshot {
         let mut find = || batches.next();
         let window = Window::new(&mut find, &unpack);
         let flow = std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("sapwood-walk".to_owned());
-            let _ = thread.spawn_scoped(scope, || window.help());
+            let _ = help_scoped(scope, "sapwood-walk", || window.help());
             let _ends = EndsHelp(&window);
             while let Some(batch) = window.take() {
                 if batch.visit(visit, &self.inner.cache)?.is_break() {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use super::Marker;
 use crate::error::Result;
@@ -11,6 +11,7 @@ use crate::slots::begin_of;
 use crate::store::local::cache::BlockCache;
 use crate::store::local::pack::Pack;
 use crate::store::local::state::State;
+use crate::threads::help;
 
 /// A thread unpacks where packs have so much.
 const AHEAD_BYTES_MIN: u64 = 512 << 10;
@@ -74,7 +75,7 @@ impl Ahead {
             }
         };
         // Where no thread can be had, nobody takes a job, and all is left to whoever marks.
-        let (thread, soon) = (thread::Builder::new().spawn(work).ok(), HashMap::new());
+        let (thread, soon) = (help("sapwood-mark", work).ok(), HashMap::new());
         Ahead { jobs: Some(jobs), done, thread, soon, under_way: 0, next: (0, 0), taken: 0 }
     }
 
