@@ -44,6 +44,11 @@ impl RefName {
         }
     }
 
+    /// Says whether this can be a name.
+    pub(crate) fn is_name(text: &str) -> bool {
+        fault(text).is_none()
+    }
+
     /// Names a ref of a session: `meta`, `HEAD`, `tip`, `events`, `heads/main`, ….
     pub fn of_session(session: &str, rest: &str) -> Result<RefName> {
         if session.contains('/') {

@@ -225,7 +225,7 @@ impl Inner {
         }
         let segment = state.open_segment();
         let kept = mirrors.kept_until();
-        let same = kept.sequence == segment.sequence && segment.table().reshaped <= kept.offset;
+        let same = kept.sequence == segment.sequence && segment.ledger().reshaped <= kept.offset;
         mirrors.keep_if(!guard.holder_died && same);
         if guard.holder_died {
             // A mirror that cannot be written holds up nobody: the next writer tries again.
@@ -241,7 +241,7 @@ impl Inner {
     fn heal(self: &Arc<Inner>, state: &Arc<State>, mirrors: &mut Mirrors) -> Result<()> {
         let snapshot = LocalSnapshot::new(Arc::clone(self), Arc::clone(state));
         for segment in &state.segments {
-            let names: Vec<_> = segment.table().refs.keys().cloned().collect();
+            let names: Vec<_> = segment.ledger().refs.keys().cloned().collect();
             for name in names {
                 mirrors.write(&name, snapshot.reference(&name)?.as_ref())?;
             }

@@ -42,7 +42,7 @@ pub(crate) fn group(data: &[u8]) {
         bytes[covered..covered + 32].copy_from_slice(sum.as_bytes());
     }
     if let Some(head) = prefix.head(&bytes, &SALT) {
-        head.contents_match(&bytes);
+        head.outline.contents_match(&bytes);
     }
 }
 

@@ -29,6 +29,7 @@
 
 mod damaged;
 mod parts;
+mod told;
 
 use crate::id::{Id, Kind};
 use crate::object::NewObject;
@@ -38,6 +39,7 @@ pub(crate) use damaged::{mended, rows_of_damaged};
 pub(crate) use parts::{
     Input, RecentNames, read_move, read_operation, write_move, write_operation,
 };
+pub(crate) use told::Told;
 
 /// Groups begin at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
@@ -45,8 +47,6 @@ pub(crate) const ALIGNMENT: u64 = 8;
 pub(crate) const PREFIX_BYTES: usize = 80;
 const CHECKSUM_BYTES: usize = 32;
 const OBJECT_ROW_BYTES: usize = 40;
-/// For how many moves room is made on the word of a head.
-const MOVES_TRUSTED_MAX: usize = 64;
 /// Depths from this on are not said: a row has three bytes for them.
 const DEPTH_END: u64 = (1 << 24) - 1;
 const MAGIC: &[u8; 4] = b"SWGR";
@@ -94,9 +94,15 @@ pub(crate) struct Prefix {
 /// The head of a group, checked against its checksum.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Head {
-    pub(crate) objects: Vec<ObjectRow>,
+    pub(crate) outline: Outline,
     pub(crate) moves: Vec<RefMove>,
     pub(crate) operation: Option<Operation>,
+}
+
+/// What a head says of all but refs and operations.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outline {
+    pub(crate) objects: Vec<ObjectRow>,
     pub(crate) close: bool,
     pub(crate) checksum: Id,
     pub(crate) length: u64,
@@ -151,16 +157,15 @@ impl NewGroup<'_> {
             out.extend_from_slice(&object.content);
         }
         out.resize(length, 0);
-        let head = Head {
+        let outline = Outline {
             objects,
-            moves: self.moves.to_vec(),
-            operation: self.operation.cloned(),
             close: self.close,
             checksum,
             length: length as u64,
             synced: place.synced,
         };
-        (out, head)
+        let (moves, operation) = (self.moves.to_vec(), self.operation.cloned());
+        (out, Head { outline, moves, operation })
     }
 
     /// Gives a length that the group does not exceed.
@@ -230,30 +235,26 @@ impl Prefix {
 
     /// Reads the head from its bytes; `None` if they are not what was written.
     pub(crate) fn head(&self, bytes: &[u8], salt: &Salt) -> Option<Head> {
-        self.next_head(bytes, salt, &mut RecentNames::default())
+        self.outline(bytes, salt).map(Head::of)
     }
 
-    /// Reads the head as [`Prefix::head`] does, of one group after others.
-    pub(crate) fn next_head(
-        &self,
-        bytes: &[u8],
-        salt: &Salt,
-        names: &mut RecentNames,
-    ) -> Option<Head> {
+    /// Reads the head from its bytes, and leaves what it tells of refs and operations as it is;
+    /// `None` if they are not what was written.
+    pub(crate) fn outline(&self, bytes: &[u8], salt: &Salt) -> Option<(Outline, Told)> {
         let (covered, checksum) =
             bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         if blake3::keyed_hash(salt, covered).as_bytes() != checksum {
             return None;
         }
-        self.read_head(bytes, names)
+        self.read_outline(bytes)
     }
 
     /// Reads the head from bytes that nothing vouches for, where the salt is lost.
     pub(crate) fn head_unchecked(&self, bytes: &[u8]) -> Option<Head> {
-        self.read_head(bytes, &mut RecentNames::default())
+        self.read_outline(bytes).map(Head::of)
     }
 
-    fn read_head(&self, bytes: &[u8], names: &mut RecentNames) -> Option<Head> {
+    fn read_outline(&self, bytes: &[u8]) -> Option<(Outline, Told)> {
         let (covered, checksum) =
             bytes.get(..self.head_bytes)?.split_last_chunk::<CHECKSUM_BYTES>()?;
         let mut input = Input(covered.get(PREFIX_BYTES..)?);
@@ -267,25 +268,11 @@ impl Prefix {
         if start > self.length {
             return None;
         }
-        let mut moves = Vec::with_capacity(self.moves.min(MOVES_TRUSTED_MAX));
-        for _ in 0..self.moves {
-            moves.push(read_move(&mut input, names)?);
-        }
-        let operation = match self.flags & FLAG_OPERATION {
-            0 => None,
-            _ => Some(read_operation(&mut input)?),
-        };
+        let told = Told::read(input, self.moves, self.flags & FLAG_OPERATION != 0)?;
         let close = self.flags & FLAG_CLOSE != 0;
         let checksum = Id::from_slice(checksum)?;
-        input.0.is_empty().then_some(Head {
-            objects,
-            moves,
-            operation,
-            close,
-            checksum,
-            length: self.length,
-            synced: self.synced,
-        })
+        let (length, synced) = (self.length, self.synced);
+        Some((Outline { objects, close, checksum, length, synced }, told))
     }
 }
 
@@ -298,6 +285,13 @@ fn read_row(input: &mut Input<'_>) -> Option<ObjectRow> {
 }
 
 impl Head {
+    fn of((outline, told): (Outline, Told)) -> Head {
+        let (moves, operation) = told.parse(&mut RecentNames::default());
+        Head { outline, moves, operation }
+    }
+}
+
+impl Outline {
     /// Says whether every object's content hashes to its id, given the whole group.
     pub(crate) fn contents_match(&self, group: &[u8]) -> bool {
         self.objects.iter().all(|row| {
@@ -340,7 +334,7 @@ mod tests {
     fn whole(bytes: &[u8], offset: u64) -> Option<Head> {
         let prefix = Prefix::read(bytes, offset, offset + bytes.len() as u64)?;
         let head = prefix.head(bytes, &SALT)?;
-        head.contents_match(bytes).then_some(head)
+        head.outline.contents_match(bytes).then_some(head)
     }
 
     #[test]
@@ -349,7 +343,7 @@ mod tests {
         assert_eq!(whole(&bytes, 64).unwrap(), head);
         assert_eq!(head.moves[0].name, RefName::head());
         assert_eq!(head.operation.unwrap().actor, "ann");
-        assert_eq!(head.objects[0].depth, Some(4));
+        assert_eq!(head.outline.objects[0].depth, Some(4));
     }
 
     #[test]

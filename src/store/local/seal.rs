@@ -228,8 +228,8 @@ impl Inner {
             operations.reverse();
         }
         for segment in sealed {
-            let table = segment.table();
-            let fresh = table.operations.iter();
+            let ledger = segment.ledger();
+            let fresh = ledger.operations.iter();
             operations
                 .extend(fresh.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
         }

@@ -18,6 +18,7 @@
 //! - The table holds whole groups only, in order: reading on never takes anything back.
 
 mod again;
+mod ledger;
 mod read_on;
 mod versions;
 mod window;
@@ -25,8 +26,6 @@ mod window;
 pub(crate) mod salvage;
 mod survivors;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -35,10 +34,9 @@ use crate::disk::{Disk, DiskFile, Locked, OpenMode};
 use crate::error::{Error, Result};
 use crate::id::{Id, IdMap, Kind};
 use crate::store::local::durable::Position;
-use crate::store::local::group::{CLOSE_BYTES, Head, NewGroup, Place, RecentNames, Salt};
+use crate::store::local::group::{CLOSE_BYTES, NewGroup, Outline, Place, Salt, Told};
 use crate::store::local::manifest::Closed;
-use crate::store::{Operation, RefMove, RefName, RefValue};
-use versions::Versions;
+use ledger::Ledger;
 use window::Window;
 
 pub(crate) const HEADER_BYTES: u64 = 64;
@@ -67,10 +65,6 @@ pub(crate) struct Segment {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) objects: IdMap<Location>,
-    /// The values that each ref took.
-    pub(crate) refs: BTreeMap<RefName, Versions>,
-    /// The operations, each with the end of its group.
-    pub(crate) operations: Vec<(u64, Operation, Vec<RefMove>)>,
     /// Where the next group begins.
     pub(crate) end: u64,
     /// The checksum of the last group.
@@ -79,14 +73,10 @@ pub(crate) struct Table {
     pub(crate) closed: bool,
     /// The largest `synced` of any group.
     pub(crate) synced: u64,
-    /// The refs to metadata of sessions that moved, in order, each with the end of its group.
-    pub(crate) metas: Vec<(u64, RefName)>,
-    /// The end of the last group that made, removed or retyped a ref: its mirror is another file.
-    pub(crate) reshaped: u64,
     /// The head of the group behind `end`, if it was read and nothing vouches for its contents yet.
-    ahead: Option<Head>,
-    /// The names in the heads that were read last.
-    names: RecentNames,
+    ahead: Option<(Outline, Told)>,
+    /// What they tell of refs and operations.
+    ledger: Ledger,
 }
 
 /// Where an object's content is.
@@ -209,16 +199,12 @@ impl Segment {
         let begin = blake3::keyed_hash(&salt, &header(sequence, &salt));
         let table = Table {
             objects: IdMap::default(),
-            refs: BTreeMap::new(),
-            operations: Vec::new(),
             end: HEADER_BYTES,
             checksum: Id::from_bytes(*begin.as_bytes()),
             closed: false,
             synced: 0,
-            metas: Vec::new(),
-            reshaped: 0,
             ahead: None,
-            names: RecentNames::default(),
+            ledger: Ledger::default(),
         };
         Segment {
             sequence,
@@ -232,7 +218,7 @@ impl Segment {
         }
     }
 
-    /// Gives what the groups say.
+    /// Gives what the groups say, but for refs and operations.
     pub(crate) fn table(&self) -> RwLockReadGuard<'_, Table> {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -306,7 +292,9 @@ impl Segment {
         recent.put_spare(bytes);
         // What could not be written whole may have been read ahead.
         table.ahead = None;
-        table.add(head);
+        table.add(&head.outline);
+        let end = table.end;
+        table.ledger.enter(end, head.moves, head.operation);
         Ok(())
     }
 
@@ -383,7 +371,7 @@ impl Segment {
 }
 
 impl Table {
-    fn add(&mut self, head: Head) {
+    fn add(&mut self, head: &Outline) {
         let begin = self.end;
         self.end += head.length;
         for row in &head.objects {
@@ -395,26 +383,14 @@ impl Table {
                 group_end: self.end,
             });
         }
-        for ref_move in &head.moves {
-            let moved = [&ref_move.old, &ref_move.new];
-            if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
-                self.reshaped = self.end;
-            }
-            if ref_move.name.is_meta() {
-                self.metas.push((self.end, ref_move.name.clone()));
-            }
-            let (end, value) = (self.end, ref_move.new.clone());
-            match self.refs.entry(ref_move.name.clone()) {
-                Entry::Vacant(new) => drop(new.insert(Versions::new(end, value))),
-                Entry::Occupied(mut known) => known.get_mut().push(end, value),
-            }
-        }
-        if let Some(operation) = head.operation {
-            self.operations.push((self.end, operation, head.moves));
-        }
         self.checksum = head.checksum;
         self.closed = head.close;
         self.synced = self.synced.max(head.synced);
+    }
+
+    fn note(&mut self, (head, told): (Outline, Told)) {
+        self.add(&head);
+        self.ledger.note(self.end, told);
     }
 }
 

@@ -188,7 +188,7 @@ impl State {
         let mut changed = BTreeMap::new();
         for (place, segment) in self.segments.iter().enumerate() {
             let end = if place + 1 == self.segments.len() { end } else { u64::MAX };
-            for (name, versions) in &segment.table().refs {
+            for (name, versions) in &segment.ledger().refs {
                 if let Some((session, "meta")) = name.session()
                     && let Some(value) = versions.up_to(end)
                 {
@@ -222,9 +222,9 @@ impl State {
         let mut refs = BTreeMap::from_iter(packed);
         for (place, segment) in self.segments[..segments].iter().enumerate() {
             let end = if place + 1 == segments { end } else { u64::MAX };
-            let table = segment.table();
+            let ledger = segment.ledger();
             let from = (Bound::Included(prefix), Bound::Unbounded);
-            for (name, versions) in table.refs.range::<str, _>(from) {
+            for (name, versions) in ledger.refs.range::<str, _>(from) {
                 if !name.as_str().starts_with(prefix) {
                     break;
                 }

@@ -46,7 +46,7 @@ impl Journal {
         let Some((segment, end)) = self.segments.last() else {
             return;
         };
-        for (name, versions) in &segment.table().refs {
+        for (name, versions) in &segment.ledger().refs {
             let mut later = versions.behind(*end).peekable();
             if later.peek().is_some() {
                 visit(name, &mut later);
@@ -168,7 +168,7 @@ impl Check<'_> {
                     }
                 }
             }
-            for (at, _, moves) in &segment.table().operations {
+            for (at, _, moves) in &segment.ledger().operations {
                 if at <= end {
                     self.mention_moves(moves);
                 }

@@ -43,7 +43,7 @@ impl Check<'_> {
             self.fault(Severity::Error, "refs-damaged", None, error);
         }
         for (segment, end) in &journal.segments {
-            for (name, versions) in &segment.table().refs {
+            for (name, versions) in &segment.ledger().refs {
                 match versions.up_to(*end) {
                     Some(Some(value)) => truth.refs.insert(name.clone(), value.clone()),
                     Some(None) => truth.refs.remove(name),

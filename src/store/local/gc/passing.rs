@@ -109,8 +109,8 @@ impl Collection<'_> {
         to_check: &Sender<Unchecked>,
     ) -> Result<Option<HeldPack>> {
         let is_old = |segment: &Arc<Segment>| {
-            let table = segment.table();
-            table.operations.iter().any(|(_, it, _)| it.time < self.options.operations_ms)
+            let ledger = segment.ledger();
+            ledger.operations.iter().any(|(_, it, _)| it.time < self.options.operations_ms)
         };
         if bytes(segments) > HELD_BYTES_MAX || segments.iter().any(is_old) {
             return Ok(None);

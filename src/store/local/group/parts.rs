@@ -33,12 +33,8 @@ impl<'a> Input<'a> {
     }
 
     fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.text_bytes()?).ok()
-    }
-
-    fn text_bytes(&mut self) -> Option<&'a [u8]> {
         let bytes = self.u32()? as usize;
-        self.take(bytes)
+        std::str::from_utf8(self.take(bytes)?).ok()
     }
 }
 
@@ -63,13 +59,68 @@ fn write_value(out: &mut Vec<u8>, value: Option<&RefValue>) {
     }
 }
 
-fn read_value(input: &mut Input<'_>, names: &mut RecentNames) -> Option<Option<RefValue>> {
-    Some(match input.u8()? {
-        0 => None,
-        1 => Some(RefValue::Id(input.id()?)),
-        2 => Some(RefValue::Symbolic(names.read(input)?)),
-        _ => return None,
-    })
+/// A ref's value as it is written.
+#[derive(Clone, Copy, Debug)]
+enum WrittenValue<'a> {
+    Id(Id),
+    Symbolic(&'a str),
+}
+
+impl<'a> WrittenValue<'a> {
+    fn read(input: &mut Input<'a>) -> Option<Option<WrittenValue<'a>>> {
+        Some(match input.u8()? {
+            0 => None,
+            1 => Some(WrittenValue::Id(input.id()?)),
+            2 => Some(WrittenValue::Symbolic(input.text()?)),
+            _ => return None,
+        })
+    }
+
+    fn value(self, names: &mut RecentNames) -> Option<RefValue> {
+        Some(match self {
+            WrittenValue::Id(id) => RefValue::Id(id),
+            WrittenValue::Symbolic(name) => RefValue::Symbolic(names.name(name)?),
+        })
+    }
+}
+
+/// A move of a ref as it is written, its names unchecked.
+#[derive(Debug)]
+pub(super) struct WrittenMove<'a> {
+    pub(super) name: &'a str,
+    old: Option<WrittenValue<'a>>,
+    new: Option<WrittenValue<'a>>,
+}
+
+impl<'a> WrittenMove<'a> {
+    pub(super) fn read(input: &mut Input<'a>) -> Option<WrittenMove<'a>> {
+        let name = input.text()?;
+        Some(WrittenMove { name, old: WrittenValue::read(input)?, new: WrittenValue::read(input)? })
+    }
+
+    /// Says whether its names can be names of refs.
+    pub(super) fn is_sound(&self) -> bool {
+        let symbolic = [self.old, self.new].into_iter().filter_map(|value| match value {
+            Some(WrittenValue::Symbolic(name)) => Some(name),
+            _ => None,
+        });
+        symbolic.chain([self.name]).all(RefName::is_name)
+    }
+
+    /// Gives the value that the ref has afterwards, `None` inside if none; `None` if it is unsound.
+    pub(super) fn value_after(&self) -> Option<Option<RefValue>> {
+        let mut names = RecentNames::default();
+        self.new.map_or(Some(None), |value| value.value(&mut names).map(Some))
+    }
+
+    /// Gives the move; `None` if it is unsound.
+    pub(super) fn ref_move(&self, names: &mut RecentNames) -> Option<RefMove> {
+        let mut value = |written: Option<WrittenValue<'_>>| {
+            written.map_or(Some(None), |value| value.value(names).map(Some))
+        };
+        let (old, new) = (value(self.old)?, value(self.new)?);
+        Some(RefMove { name: names.name(self.name)?, old, new })
+    }
 }
 
 /// Writes a ref move: the name, the value before, the value after.
@@ -80,11 +131,7 @@ pub(crate) fn write_move(out: &mut Vec<u8>, ref_move: &RefMove) {
 }
 
 pub(crate) fn read_move(input: &mut Input<'_>, names: &mut RecentNames) -> Option<RefMove> {
-    Some(RefMove {
-        name: names.read(input)?,
-        old: read_value(input, names)?,
-        new: read_value(input, names)?,
-    })
+    WrittenMove::read(input)?.ref_move(names)
 }
 
 /// The names of refs that were read last: most groups move the refs that the one before moved, and
@@ -99,12 +146,11 @@ impl RecentNames {
     /// How many are kept: those that a few branches have which are written to in turn.
     const KEPT_MAX: usize = 8;
 
-    fn read(&mut self, input: &mut Input<'_>) -> Option<RefName> {
-        let bytes = input.text_bytes()?;
-        match self.names.iter().position(|name| name.as_str().as_bytes() == bytes) {
+    fn name(&mut self, text: &str) -> Option<RefName> {
+        match self.names.iter().position(|name| name.as_str() == text) {
             Some(place) => self.names[..=place].rotate_right(1),
             None => {
-                let name = RefName::new(std::str::from_utf8(bytes).ok()?).ok()?;
+                let name = RefName::new(text).ok()?;
                 self.names.truncate(RecentNames::KEPT_MAX - 1);
                 self.names.insert(0, name);
             }
@@ -121,11 +167,13 @@ pub(crate) fn write_operation(out: &mut Vec<u8>, operation: &Operation) {
 }
 
 pub(crate) fn read_operation(input: &mut Input<'_>) -> Option<Operation> {
-    Some(Operation {
-        time: input.take(8)?.try_into().ok().map(i64::from_le_bytes)?,
-        actor: input.text()?.to_owned(),
-        command: input.text()?.to_owned(),
-    })
+    let (time, actor, command) = read_written_operation(input)?;
+    Some(Operation { time, actor: actor.to_owned(), command: command.to_owned() })
+}
+
+pub(super) fn read_written_operation<'a>(input: &mut Input<'a>) -> Option<(i64, &'a str, &'a str)> {
+    let time = input.take(8)?.try_into().ok().map(i64::from_le_bytes)?;
+    Some((time, input.text()?, input.text()?))
 }
 
 #[cfg(test)]
@@ -158,7 +206,7 @@ mod tests {
 
     fn read_name(names: &mut RecentNames, written: &[u8]) -> Option<RefName> {
         let bytes = [&(written.len() as u32).to_le_bytes(), written].concat();
-        names.read(&mut Input(&bytes))
+        names.name(Input(&bytes).text()?)
     }
 
     #[test]

@@ -52,8 +52,10 @@ fn ends_with(
     while !bytes.is_empty() {
         let head = Prefix::read(bytes, offset, segment_bytes)
             .filter(|prefix| last.is_none_or(|last| prefix.previous == last))
-            .and_then(|prefix| prefix.head(bytes, salt));
-        let Some(head) = head.filter(|head| head.contents_match(bytes)) else { return false };
+            .and_then(|prefix| prefix.outline(bytes, salt));
+        let Some((head, _)) = head.filter(|(head, _)| head.contents_match(bytes)) else {
+            return false;
+        };
         let Some(rest) = bytes.get(head.length as usize..) else { return false };
         (bytes, offset, last) = (rest, offset + head.length, Some(head.checksum));
     }

@@ -9,7 +9,7 @@
 use super::{Segment, Table, Tail, Window};
 use crate::error::Result;
 use crate::id::Id;
-use crate::store::local::group::{Head, PREFIX_BYTES, Prefix, RecentNames};
+use crate::store::local::group::{Outline, PREFIX_BYTES, Prefix, Told};
 
 impl Segment {
     /// Reads on to the last whole group, up to byte `until`, and says what stands behind it.
@@ -43,17 +43,16 @@ impl Segment {
     fn read_ahead(&self, table: &mut Table, window: &mut Window) -> Result<()> {
         loop {
             let (offset, previous, closed) = match &table.ahead {
-                Some(head) => (table.end + head.length, head.checksum, head.close),
+                Some((head, _)) => (table.end + head.length, head.checksum, head.close),
                 None => (table.end, table.checksum, table.closed),
             };
             if closed {
                 return Ok(());
             }
-            let (names, limit) = (&mut table.names, self.bytes);
-            match self.next_head(window, names, offset, previous, u64::MAX, limit)? {
+            match self.next_head(window, offset, previous, u64::MAX, self.bytes)? {
                 Ok(head) => {
                     if let Some(whole) = table.ahead.replace(head) {
-                        table.add(whole);
+                        table.note(whole);
                     }
                 }
                 Err(_) => return Ok(()),
@@ -69,13 +68,12 @@ impl Segment {
         limit: u64,
     ) -> Result<Tail> {
         while !table.closed {
-            let head = match table.ahead.take() {
-                Some(head) => head,
+            let (head, told) = match table.ahead.take() {
+                Some(ahead) => ahead,
                 None => {
                     let (offset, previous) = (table.end, table.checksum);
-                    let names = &mut table.names;
-                    match self.next_head(window, names, offset, previous, durable, limit)? {
-                        Ok(head) => head,
+                    match self.next_head(window, offset, previous, durable, limit)? {
+                        Ok(found) => found,
                         Err(tail) => return Ok(tail),
                     }
                 }
@@ -91,7 +89,7 @@ impl Segment {
             if !is_whole {
                 return Ok(Tail::Torn);
             }
-            table.add(head);
+            table.note((head, told));
         }
         Ok(Tail::Closed)
     }
@@ -101,12 +99,11 @@ impl Segment {
     fn next_head(
         &self,
         window: &mut Window,
-        names: &mut RecentNames,
         offset: u64,
         previous: Id,
         durable: u64,
         limit: u64,
-    ) -> Result<Result<Head, Tail>> {
+    ) -> Result<Result<(Outline, Told), Tail>> {
         let start = window.get(self, offset, PREFIX_BYTES, limit)?;
         let Some(prefix) = Prefix::read(start, offset, limit) else {
             let clean = start.iter().all(|byte| *byte == 0);
@@ -115,7 +112,7 @@ impl Segment {
         let known = offset + prefix.length <= durable;
         let wanted = if known { prefix.head_bytes as u64 } else { prefix.length };
         let group = window.get(self, offset, wanted as usize, limit)?;
-        let head = prefix.next_head(group, &self.salt, names);
+        let head = prefix.outline(group, &self.salt);
         Ok(head.filter(|_| prefix.previous == previous).ok_or(Tail::Torn))
     }
 }

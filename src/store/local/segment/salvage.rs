@@ -155,9 +155,9 @@ impl Walk<'_> {
             }
             match head {
                 Some(Found { head, .. }) => {
-                    (offset, previous) = (offset + head.length, head.checksum);
-                    let close = head.close;
-                    self.keep(offset - head.length, head);
+                    (offset, previous) = (offset + head.outline.length, head.outline.checksum);
+                    let close = head.outline.close;
+                    self.keep(offset - head.outline.length, head);
                     if close {
                         break;
                     }
@@ -215,7 +215,7 @@ impl Walk<'_> {
             return closed.bytes;
         }
         let offsets = (end..self.limit).step_by(ALIGNMENT as usize);
-        let synced = offsets.filter_map(|at| Some(self.head_at(at)?.head.synced));
+        let synced = offsets.filter_map(|at| Some(self.head_at(at)?.head.outline.synced));
         synced.max().unwrap_or(0).max(known.marked)
     }
 
@@ -226,12 +226,12 @@ impl Walk<'_> {
     }
 
     fn is_whole(&self, offset: u64, head: &Head) -> bool {
-        let end = (offset + head.length).min(self.bytes.len() as u64);
-        head.contents_match(&self.bytes[offset as usize..end as usize])
+        let end = (offset + head.outline.length).min(self.bytes.len() as u64);
+        head.outline.contents_match(&self.bytes[offset as usize..end as usize])
     }
 
     fn keep(&mut self, offset: u64, head: Head) {
-        let objects = head.objects.iter().map(|row| {
+        let objects = head.outline.objects.iter().map(|row| {
             let start = offset + row.start;
             let content = self.bytes.get(start as usize..(start + u64::from(row.bytes)) as usize);
             let right = content.is_some_and(|content| Id::of(row.kind, content) == row.id);

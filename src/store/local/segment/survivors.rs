@@ -27,7 +27,7 @@ impl Segment {
         for start in (0..rest.len()).step_by(ALIGNMENT as usize) {
             let offset = begin + start as u64;
             if let Some(prefix) = Prefix::read(&rest[start..], offset, self.bytes)
-                && prefix.head(&rest[start..], &self.salt).is_some()
+                && prefix.outline(&rest[start..], &self.salt).is_some()
             {
                 claim = claim.max(prefix.synced);
             }

@@ -61,9 +61,9 @@ impl LocalSnapshot {
     /// Brings names up to date that were true at an earlier end of the open segment.
     fn names_since(&self, mut names: Names) -> Result<Names> {
         let moved: Vec<RefName> = {
-            let table = self.state.open_segment().table();
-            let from = table.metas.partition_point(|(at, _)| *at <= names.end);
-            let seen = table.metas[from..].iter().take_while(|(at, _)| *at <= self.end);
+            let ledger = self.state.open_segment().ledger();
+            let from = ledger.metas.partition_point(|(at, _)| *at <= names.end);
+            let seen = ledger.metas[from..].iter().take_while(|(at, _)| *at <= self.end);
             seen.map(|(_, meta)| meta.clone()).collect()
         };
         for meta in moved {

@@ -15,11 +15,8 @@ impl LocalSnapshot {
     /// Finds the value of a ref.
     pub(super) fn find_reference(&self, name: &RefName) -> Result<Option<RefValue>> {
         for (segment, end) in self.segments() {
-            let table = segment.table();
-            if let Some(versions) = table.refs.get(name)
-                && let Some(value) = versions.up_to(end)
-            {
-                return Ok(value.clone());
+            if let Some(value) = segment.value_of(name, end) {
+                return Ok(value);
             }
         }
         self.state.refs.as_ref().map_or(Ok(None), |packed| packed.get(name))
@@ -46,8 +43,8 @@ impl LocalSnapshot {
     ) -> Result<()> {
         let mut recent = Vec::new();
         for (segment, end) in self.segments() {
-            let table = segment.table();
-            let seen = table.operations.iter().rev().filter(|(at, ..)| *at <= end);
+            let ledger = segment.ledger();
+            let seen = ledger.operations.iter().rev().filter(|(at, ..)| *at <= end);
             recent.extend(seen.map(|(_, operation, moves)| (operation.clone(), moves.clone())));
         }
         let mut number = self.state.manifest.operations_logged() + recent.len() as u64;
