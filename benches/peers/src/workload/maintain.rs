@@ -47,16 +47,12 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
     };
     let mut tidied = PathBuf::new();
     for round in 0..rounds {
-        // Not in turns: what is beside comes last, and takes what the first has left.
-        for contestant in 0..section.rows.len() {
-            if round > 0 && contestant == kinds.len() {
-                continue;
-            }
-            let kind = kinds.get(contestant).copied().unwrap_or(aggressive);
-            let dir = match kinds.get(contestant) {
-                Some(kind) if rounds > 1 => copy_of_world(options, kind, size, round)?,
-                Some(kind) => world(options, kind, size)?,
-                None => std::mem::take(&mut tidied),
+        for turn in 0..kinds.len() {
+            let contestant = (turn + round) % kinds.len();
+            let kind = kinds[contestant];
+            let dir = match rounds {
+                1 => world(options, kind, size)?,
+                _ => copy_of_world(options, kind, size, round)?,
             };
             let found = employ("maintain", kind, Mode::Durable, &dir, &[])?;
             section.rows[contestant].rounds.push(found);
@@ -64,6 +60,10 @@ fn by_size(options: &Options, size: usize) -> Result<Section> {
                 tidied = dir;
             }
         }
+    }
+    // Who is beside takes what the first has left.
+    if let Some(row) = section.rows.get_mut(kinds.len()) {
+        row.rounds.push(employ("maintain", aggressive, Mode::Durable, &tidied, &[])?);
     }
     Ok(section)
 }
