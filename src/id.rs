@@ -42,6 +42,12 @@ impl Kind {
         }
     }
 
+    /// Says whether objects of this kind are about a session, not in it: who reads a little of a
+    /// session asks for its metadata and its last event, which packs keep apart from messages.
+    pub(crate) fn is_about_sessions(self) -> bool {
+        matches!(self, Kind::Session | Kind::Event)
+    }
+
     /// Finds the kind with this number.
     pub fn from_code(code: u8) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == code)

@@ -1,7 +1,7 @@
 //! Objects packed anew: in an order in which they compress well and are walked quickly.
 //!
-//! Blobs lie together, those that are alike next to each other; so does all the rest, in the order
-//! in which it was written. Contents are read block by block; of blobs a window is held at once.
+//! What is about sessions comes first, in blocks of its own; then entries and nodes, in the order in
+//! which they were written; then blobs, those that are alike next to each other. Contents are read block by block; of blobs a window is held at once.
 //! What blocks share is found in a sample first, and becomes the packs' dictionary.
 
 mod window;
@@ -119,13 +119,27 @@ pub(crate) struct Contents<'s> {
 /// What one pass over the sources takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kinds {
-    Rest,
+    /// What is about sessions.
+    About,
+    /// What is in them, but for long strings.
+    Steps,
     Blobs,
 }
 
 impl Kinds {
+    /// All of them, in the order in which they lie in a pack.
+    const ALL: [Kinds; 3] = [Kinds::About, Kinds::Steps, Kinds::Blobs];
+
+    fn of(kind: Kind) -> Kinds {
+        match kind {
+            Kind::Blob => Kinds::Blobs,
+            kind if kind.is_about_sessions() => Kinds::About,
+            _ => Kinds::Steps,
+        }
+    }
+
     fn has(self, kind: Kind) -> bool {
-        (self == Kinds::Blobs) == (kind == Kind::Blob)
+        self == Kinds::of(kind)
     }
 }
 
@@ -159,8 +173,7 @@ impl Inner {
         ready: &mut Ready,
     ) -> Result<Option<Vec<PackInfo>>> {
         let Contents { sources, loose } = *contents;
-        let mut units = units(sources, Kinds::Rest)?;
-        units.extend(self::units(sources, Kinds::Blobs)?);
+        let units = units(sources)?;
         let runs = runs(&units);
         let mut done = Vec::new();
         for (number, run) in runs.iter().enumerate() {
@@ -183,9 +196,9 @@ impl Inner {
             let Some(mut sink) = begun else {
                 return Ok(None);
             };
-            for kinds in [Kinds::Rest, Kinds::Blobs] {
+            for kinds in Kinds::ALL {
                 let mut add = |id: &Id, stored: Stored| match kinds {
-                    Kinds::Rest => sink.add(id, stored.kind, &stored.content),
+                    Kinds::About | Kinds::Steps => sink.add(id, stored.kind, &stored.content),
                     Kinds::Blobs => window.add(id, stored.content, &mut sink),
                 };
                 let is_read = |unit: &Unit| is_early && unit.kinds == Kinds::Blobs;
@@ -196,6 +209,9 @@ impl Inner {
                     self.read_block(&sources[unit.source], unit, unpacked, &mut add)?;
                 }
                 self.read_loose(loose, kinds, &mut add)?;
+                if kinds == Kinds::About {
+                    sink.end_part()?;
+                }
             }
             window.empty(&mut sink)?;
             if sink.len() > 0 {
@@ -215,8 +231,7 @@ impl Inner {
         form: Form,
     ) -> Result<Option<PackInfo>> {
         let source = std::slice::from_ref(source);
-        let mut units = units(source, Kinds::Rest)?;
-        units.extend(self::units(source, Kinds::Blobs)?);
+        let mut units = units(source)?;
         units.sort_by_key(|unit| unit.block);
         let mut none = Window::new(0, 0);
         let sink = self.begin_run(source, &units, form, &self.cache, &mut || true, &mut none)?;
@@ -323,24 +338,27 @@ impl Inner {
     }
 }
 
-/// Lists what the sources have of these kinds, block by block.
-fn units(sources: &[Source<'_>], kinds: Kinds) -> Result<Vec<Unit>> {
-    let mut units = Vec::new();
+/// Lists what the sources have, of one part of a pack after the other, block by block.
+fn units(sources: &[Source<'_>]) -> Result<Vec<Unit>> {
+    let mut of_kinds = Kinds::ALL.map(|_| Vec::new());
     for (number, source) in sources.iter().enumerate() {
         for block in 0..source.pack.blocks() {
             let rows = source.pack.block_rows(block)?;
-            let mut objects = 0;
+            let mut objects = Kinds::ALL.map(|_| 0);
             for row in rows.iter().filter(|row| (source.is_wanted)(**row)) {
-                objects += usize::from(kinds.has(source.pack.kind(*row)?));
+                objects[Kinds::of(source.pack.kind(*row)?) as usize] += 1;
             }
-            if objects > 0 {
-                let all = u64::from(source.pack.block_place(block)?.raw_bytes);
-                let raw_bytes = all * objects as u64 / rows.len() as u64;
-                units.push(Unit { source: number, block, kinds, objects, raw_bytes });
+            for (kinds, objects) in Kinds::ALL.into_iter().zip(objects) {
+                if objects > 0 {
+                    let all = u64::from(source.pack.block_place(block)?.raw_bytes);
+                    let raw_bytes = all * objects as u64 / rows.len() as u64;
+                    let unit = Unit { source: number, block, kinds, objects, raw_bytes };
+                    of_kinds[kinds as usize].push(unit);
+                }
             }
         }
     }
-    Ok(units)
+    Ok(of_kinds.concat())
 }
 
 /// Counts what is held by those who hold a part of each of these blocks.

@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 
 use crate::disk::{self, DiskFile};
 use crate::error::{Error, Result};
-use crate::id::Kind;
 use crate::store::local::Inner;
 use crate::store::local::durable::Position;
 use crate::store::local::layout::{CURRENT, Layout, PURGE, REFUSED, is_aside};
@@ -30,12 +29,6 @@ use crate::store::{Operation, RefMove};
 
 /// That many files of operations become one.
 const MERGE_LOGS: usize = 16;
-
-/// Says whether objects of a kind are about a session, not in it: who reads a little of a session
-/// asks for its metadata and its last event, and they do not lie in long blocks of messages.
-fn is_about(kind: Kind) -> bool {
-    matches!(kind, Kind::Session | Kind::Event)
-}
 
 /// Says whether there is maintenance to do, but for the spare segment.
 pub(crate) fn is_due(state: &State) -> bool {
@@ -159,7 +152,7 @@ impl Inner {
         for about in [true, false] {
             for segment in sealed {
                 segment.for_each_of(
-                    &|kind| is_about(kind) == about,
+                    &|kind| kind.is_about_sessions() == about,
                     &mut |id, place, content| {
                         if held_by_any(&state.packs, id)? {
                             return Ok(());

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::is_about;
 use crate::error::Result;
 use crate::id::Id;
 use crate::store::local::Inner;
@@ -60,7 +59,7 @@ impl Inner {
 fn holds_about(pack: &Pack, block: u32) -> Result<bool> {
     let rows = pack.block_rows(block)?;
     for row in rows {
-        if !is_about(pack.kind(*row)?) {
+        if !pack.kind(*row)?.is_about_sessions() {
             return Ok(false);
         }
     }

@@ -8,7 +8,7 @@ use crate::codec::Value;
 use crate::disk::OsDisk;
 use crate::object::{Entry, Event, NewObject};
 use crate::store::local::{LocalStore, Options};
-use crate::store::{Durability, Store, Transaction};
+use crate::store::{Durability, Snapshot, Store, Transaction};
 
 fn objects(number: usize) -> [NewObject; 2] {
     let (label, time) = ("message".to_owned(), number as i64);
@@ -27,17 +27,43 @@ fn what_is_about_sessions_lies_by_itself_also_when_packs_are_merged() {
     let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
     let mut packs = Vec::new();
     for number in 0..MERGE_PACKS {
-        store
-            .commit(Durability::Full, &mut |_| {
-                let objects = objects(number).to_vec();
-                Ok(Transaction { objects, refs: vec![], operation: None })
-            })
-            .unwrap();
+        commit(&store, number);
         store.seal().unwrap();
         packs.push(store.inner.refresh().unwrap().packs.len());
     }
     assert!(packs.is_sorted() && packs[1] == 2, "{packs:?}");
     store.inner.merge_packs().unwrap();
+    check_that_sessions_lie_apart(&store);
+}
+
+#[test]
+fn so_it_does_when_all_is_packed_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { background: false, ..Options::default() };
+    let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+    // Half of it sealed, half still in the journal.
+    for number in 0..MERGE_PACKS {
+        commit(&store, number);
+        if number < MERGE_PACKS / 2 {
+            store.seal().unwrap();
+        }
+    }
+    store.repack().unwrap();
+    check_that_sessions_lie_apart(&store);
+}
+
+fn commit(store: &LocalStore, number: usize) {
+    let objects = objects(number);
+    let mut plan = |_: &dyn Snapshot| {
+        let objects = objects.to_vec();
+        Ok(Transaction { objects, refs: vec![], operation: None })
+    };
+    store.commit(Durability::Full, &mut plan).unwrap();
+}
+
+/// Checks that all is in one pack, in which no block has both what is about sessions and what is in
+/// them, and few blocks have either.
+fn check_that_sessions_lie_apart(store: &LocalStore) {
     let state = store.inner.refresh().unwrap();
     let [merged] = &state.packs[..] else {
         panic!("{} packs", state.packs.len());
@@ -46,7 +72,7 @@ fn what_is_about_sessions_lies_by_itself_also_when_packs_are_merged() {
     for block in 0..merged.blocks() {
         let rows = merged.block_rows(block).unwrap();
         assert!(rows.len() >= MERGE_PACKS, "together");
-        let about = |row: &u32| is_about(merged.kind(*row).unwrap());
+        let about = |row: &u32| merged.kind(*row).unwrap().is_about_sessions();
         assert!(rows.iter().all(about) || !rows.iter().any(about));
     }
 }
