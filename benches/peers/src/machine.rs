@@ -35,7 +35,7 @@ pub fn describe(options: &Options) -> Machine {
         ("rounds", Some(rounds)),
         ("sapwood", said(Command::new(&options.sapwood).arg("--version"))),
         ("commit", said(git().args(["describe", "--always", "--dirty"]))),
-        ("peers", Some(peers())),
+        ("peers", Some(peers(options))),
         ("rustc", said(Command::new("rustc").arg("--version"))),
         ("processor", processor()),
         ("memory", memory()),
@@ -58,14 +58,15 @@ fn cores() -> usize {
 }
 
 /// Names the peers with their versions.
-fn peers() -> String {
+fn peers(options: &Options) -> String {
     let mut named = vec![format!("SQLite {}", rusqlite::version())];
     let (major, minor, patch) = git2::Version::get().libgit2_version();
     named.push(format!("libgit2 {major}.{minor}.{patch}"));
     for name in ["redb", "fjall", "heed"] {
         named.extend(locked(name).map(|version| format!("{name} {version}")));
     }
-    for tool in ["git", "rg"] {
+    let ripgrep = options.ripgrep.as_deref();
+    for tool in [Some(Path::new("git")), ripgrep].into_iter().flatten() {
         let version = said(Command::new(tool).arg("--version"));
         named.extend(version.and_then(|text| text.lines().next().map(str::to_owned)));
     }

@@ -19,6 +19,7 @@ mod machine;
 mod measure;
 mod options;
 mod peer;
+mod programs;
 mod report;
 mod sample;
 mod workload;

@@ -1,9 +1,8 @@
 //! What the command line says, and where things are.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::Result;
+use crate::{Result, programs};
 
 const USAGE: &str = "usage: peers [--quick] [--folder DIR] [--rounds N] [--only WORKLOAD]... \
                      [--sapwood PATH] [--dir DIR] [--out DIR]";
@@ -19,6 +18,8 @@ pub struct Options {
     pub rounds: usize,
     /// The command line program to measure.
     pub sapwood: PathBuf,
+    /// The program that searches raw files, if it can be had.
+    pub ripgrep: Option<PathBuf>,
     /// Where stores and databases are made; all on this file system.
     pub dir: PathBuf,
     /// Where the page and the raw numbers go.
@@ -27,7 +28,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the arguments, and builds the program to measure where none is named.
+    /// Reads the arguments, and builds the programs to measure where none is named or installed.
     pub fn parse(arguments: Vec<String>) -> Result<Options> {
         let (mut quick, mut rounds, mut only) = (false, None, Vec::new());
         let (mut folder, mut sapwood, mut dir, mut out) = (None, None, None, None);
@@ -46,11 +47,13 @@ impl Options {
             }
         }
         let everything = only.is_empty();
+        let searches = everything || only.iter().any(|name| name == "grep");
         Ok(Options {
             quick,
             folder,
             rounds: rounds.unwrap_or(if quick { 3 } else { 5 }),
-            sapwood: sapwood.map_or_else(build_sapwood, Ok)?,
+            sapwood: sapwood.map_or_else(programs::build_sapwood, Ok)?,
+            ripgrep: if searches { programs::find_ripgrep() } else { None },
             dir: dir.unwrap_or_else(|| PathBuf::from("target/peers")),
             out: out.or_else(|| everything.then(|| project().join("docs"))),
             only,
@@ -111,37 +114,4 @@ fn empty_files(dir: &Path) -> Result<()> {
 pub fn project() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("it lies two levels below the root")
-}
-
-fn build_sapwood() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--bin", "sapwood"])
-        .args(["--message-format", "json-render-diagnostics"])
-        .current_dir(project())
-        .stderr(Stdio::inherit())
-        .output()?;
-    let program = String::from_utf8_lossy(&built.stdout).lines().find_map(program_of);
-    program
-        .filter(|_| built.status.success())
-        .ok_or_else(|| "the program to measure could not be built".into())
-}
-
-/// Gives the program that a line of cargo's says it has made. Where that lies is the user's choice.
-fn program_of(line: &str) -> Option<PathBuf> {
-    let message: serde_json::Value = serde_json::from_str(line).ok()?;
-    message.get("executable")?.as_str().map(PathBuf::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_program_is_where_cargo_says() {
-        let library = r#"{"reason":"compiler-artifact","executable":null}"#;
-        let program = r#"{"reason":"compiler-artifact","executable":"/elsewhere/sapwood"}"#;
-        assert_eq!(program_of(library), None);
-        assert_eq!(program_of(program), Some(PathBuf::from("/elsewhere/sapwood")));
-    }
 }

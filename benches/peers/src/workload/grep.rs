@@ -32,10 +32,9 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
             employ("import", kind, Mode::Relaxed, &store, &[&folder])?;
         }
     }
-    let tools = [("rg", vec!["-c", "--no-heading", TEXT]), ("grep", vec!["-rc", TEXT])];
-    let is_there = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    let has_ripgrep = options.ripgrep.is_some();
     let names: Vec<&str> =
-        NAMES.into_iter().filter(|name| !name.starts_with("ripgrep") || is_there("rg")).collect();
+        NAMES.into_iter().filter(|name| !name.starts_with("ripgrep") || has_ripgrep).collect();
     let mut section = Section {
         is_contest: true,
         ..Section::new("Grep over everything", Unit::Time("run"), &names)
@@ -46,8 +45,9 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
          ripgrep and grep read the raw files, the others their own. Programs are timed with their \
          start; the others have opened what they search."
     );
-    if !is_there("rg") {
-        section.notes.push("ripgrep is not installed: its row is missing.".to_owned());
+    if !has_ripgrep {
+        let note = "ripgrep is not installed and could not be built: its row is missing.";
+        section.notes.push(note.to_owned());
     }
     section.interleave(options.short_rounds(), &mut |contestant, _| match names[contestant] {
         "sapwood" => {
@@ -59,9 +59,10 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
         "SQLite, instr" => search(options, "sqlite", &folder),
         "SQLite, zstd bodies" => search(options, "sqlite-zstd", &folder),
         "LMDB, walked" => search(options, "lmdb", &folder),
-        name => {
-            let (tool, flags) = &tools[usize::from(name == "grep -r")];
-            run_tool(Command::new(tool).args(flags).arg(&dir))
+        "grep -r" => run_tool(Command::new("grep").args(["-rc", TEXT]).arg(&dir)),
+        _ => {
+            let program = options.ripgrep.as_ref().expect("its name is among the names");
+            run_tool(Command::new(program).args(["-c", "--no-heading", TEXT]).arg(&dir))
         }
     })?;
     Ok(vec![section])
