@@ -38,16 +38,15 @@ pub fn append(
     // Mostly nobody else writes to the branch: then all is encoded before the lock is taken.
     let guess = pin.last_end.get();
     let mut chain = match guess {
-        Some(_) => Chain::new(&mut entries, guess)?,
+        Some(_) => Chain::new(&blobs, &mut entries, guess)?,
         None => Chain::default(),
     };
     repo.commit(durability, &mut |snapshot| {
         let parent = end(snapshot, pin)?;
         if chain.ids.is_empty() || chain.parent != parent {
-            chain = Chain::new(&mut entries, parent)?;
+            chain = Chain::new(&blobs, &mut entries, parent)?;
         }
-        let objects = blobs.iter().chain(&chain.objects).cloned().collect();
-        plan(snapshot, pin, parent, &chain.ids, objects, now_ms)
+        plan(snapshot, pin, &chain, now_ms)
     })?;
     pin.last_end.set(chain.ids.last().copied());
     Ok(chain.ids)
@@ -59,14 +58,20 @@ struct Chain {
     /// What the first hangs on.
     parent: Option<Id>,
     ids: Vec<Id>,
+    /// The blobs, and the entries.
     objects: Vec<NewObject>,
 }
 
 impl Chain {
-    fn new(entries: &mut [Entry], parent: Option<Id>) -> Result<Chain> {
-        let mut chain = Chain { parent, ..Chain::default() };
+    fn new(blobs: &[NewObject], entries: &mut [Entry], parent: Option<Id>) -> Result<Chain> {
+        let ids = Vec::with_capacity(entries.len());
+        let mut objects = Vec::with_capacity(blobs.len() + entries.len());
+        objects.extend_from_slice(blobs);
+        let mut chain = Chain { parent, ids, objects };
         for entry in entries {
-            entry.parents = chain.ids.last().copied().or(parent).into_iter().collect();
+            let above = chain.ids.last().copied().or(parent);
+            entry.parents.clear();
+            entry.parents.extend(above);
             let object = entry.encode()?;
             chain.ids.push(object.id);
             chain.objects.push(object);
@@ -118,18 +123,12 @@ fn is_label(text: &str) -> bool {
 }
 
 /// Moves the branch and the tip, and closes the run before where the new entries don't extend it.
-fn plan(
-    snapshot: &dyn Snapshot,
-    pin: &Pin,
-    parent: Option<Id>,
-    ids: &[Id],
-    objects: Vec<NewObject>,
-    now_ms: i64,
-) -> Result<Transaction> {
+fn plan(snapshot: &dyn Snapshot, pin: &Pin, chain: &Chain, now_ms: i64) -> Result<Transaction> {
+    let parent = chain.parent;
     let tip = target(snapshot, &pin.tip)?;
-    let last = ids.last().copied();
+    let last = chain.ids.last().copied();
     let mut transaction = Transaction {
-        objects,
+        objects: chain.objects.clone(),
         refs: vec![update(&pin.head, parent, last), update(&pin.tip, tip, last)],
         operation: None,
     };

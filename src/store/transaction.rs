@@ -76,16 +76,18 @@ pub struct RefMove {
 }
 
 impl Transaction {
-    /// Drops objects that the snapshot has, checks the rest, and gives the moves to make.
+    /// Drops objects that the snapshot has, checks the rest, and gives the moves to make. The ref
+    /// updates become them.
     ///
     /// No link or ref may point to an object that is neither in the snapshot nor in the
     /// transaction, every ref must be where it is expected, and a branch must point to an entry.
     pub(crate) fn settle(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<RefMove>> {
         self.check_size()?;
         self.drop_known(snapshot)?;
+        let refs = std::mem::take(&mut self.refs);
         let own = Own::new(&self.objects);
         self.check_links(snapshot, &own)?;
-        let moves = self.moves(snapshot, &own)?;
+        let moves = moves(refs, snapshot, &own)?;
         if moves.is_empty() {
             // The operations log is of moves: what moved no ref is not in it.
             self.operation = None;
@@ -137,33 +139,46 @@ impl Transaction {
         let from = holder.expect("it is a link of one of them").id.to_string();
         Err(Error::Dangling { from, target })
     }
+}
 
-    fn moves(&self, snapshot: &dyn Snapshot, own: &Own<'_>) -> Result<Vec<RefMove>> {
-        let mut names: Vec<&RefName> = self.refs.iter().map(|update| &update.name).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Error::InvalidName {
-                what: "ref update",
-                name: twice[0].to_string(),
-                why: "a transaction moves a ref at most once",
-            });
+/// Gives the moves that updates of refs make, after checking that they may be made.
+fn moves(updates: Vec<RefUpdate>, snapshot: &dyn Snapshot, own: &Own<'_>) -> Result<Vec<RefMove>> {
+    check_names(&updates)?;
+    let mut moves = Vec::with_capacity(updates.len());
+    for update in updates {
+        let old = snapshot.reference(&update.name)?;
+        check_expected(&update, old.as_ref())?;
+        if let Some(RefValue::Id(target)) = &update.new {
+            let kind = match own.kind(target) {
+                None => snapshot.kinds(&[*target])?[0],
+                own => own,
+            };
+            check_target(&update.name, *target, kind)?;
         }
-        let mut moves = Vec::with_capacity(self.refs.len());
-        for update in &self.refs {
-            let old = snapshot.reference(&update.name)?;
-            check_expected(update, old.as_ref())?;
-            if let Some(RefValue::Id(target)) = &update.new {
-                let kind = match own.kind(target) {
-                    None => snapshot.kinds(&[*target])?[0],
-                    own => own,
-                };
-                check_target(&update.name, *target, kind)?;
-            }
-            if old != update.new {
-                moves.push(RefMove { name: update.name.clone(), old, new: update.new.clone() });
-            }
+        if old != update.new {
+            moves.push(RefMove { name: update.name, old, new: update.new });
         }
-        Ok(moves)
+    }
+    Ok(moves)
+}
+
+/// Checks that no ref is moved twice.
+fn check_names(updates: &[RefUpdate]) -> Result<()> {
+    // Most transactions move two refs.
+    if let [one, other] = updates
+        && one.name != other.name
+    {
+        return Ok(());
+    }
+    let mut names: Vec<&RefName> = updates.iter().map(|update| &update.name).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(twice) => Err(Error::InvalidName {
+            what: "ref update",
+            name: twice[0].to_string(),
+            why: "a transaction moves a ref at most once",
+        }),
     }
 }
 

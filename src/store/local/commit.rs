@@ -58,11 +58,12 @@ impl Inner {
         self.check_writable()?;
         self.check_journal()?;
         loop {
+            let mut state = self.state();
             // What a purge has not removed yet must not be taken for something that is there.
-            if self.state().purge.is_some() {
-                self.settled()?;
+            if state.purge.is_some() {
+                state = self.settled()?;
             }
-            if let Some(position) = self.try_commit(durability, plan)? {
+            if let Some(position) = self.try_commit(state, durability, plan)? {
                 return Ok(position);
             }
         }
@@ -71,6 +72,7 @@ impl Inner {
     /// Commits a transaction, unless a purge has to be finished first.
     fn try_commit(
         self: &Arc<Inner>,
+        known: Arc<State>,
         durability: Durability,
         plan: Plan<'_>,
     ) -> Result<Option<Position>> {
@@ -80,7 +82,7 @@ impl Inner {
         if self.outrun.load(Ordering::Relaxed) {
             self.read_on_meanwhile();
         } else {
-            let snapshot = LocalSnapshot::for_commit(self, self.state());
+            let snapshot = LocalSnapshot::for_commit(self, known);
             match self.settle(&snapshot, plan) {
                 Err(error @ Error::Io { .. }) => return Err(error),
                 settled => planned = Some((snapshot, settled)),

@@ -125,8 +125,8 @@ impl NewGroup<'_> {
         NewGroup { objects: &[], depths: &[], moves: &[], operation: None, close: true }
     }
 
-    /// Gives the group's bytes, in memory that is empty, and its head as a reader would find it.
-    pub(crate) fn encode(&self, place: &Place<'_>, mut out: Vec<u8>) -> (Vec<u8>, Head) {
+    /// Gives the group's bytes, in memory that is empty, and its outline as a reader would find it.
+    pub(crate) fn encode(&self, place: &Place<'_>, mut out: Vec<u8>) -> (Vec<u8>, Outline) {
         let contents: usize = self.objects.iter().map(|object| object.content.len()).sum();
         out.reserve(512 + self.objects.len() * OBJECT_ROW_BYTES + contents);
         out.resize(PREFIX_BYTES, 0);
@@ -164,8 +164,7 @@ impl NewGroup<'_> {
             length: length as u64,
             synced: place.synced,
         };
-        let (moves, operation) = (self.moves.to_vec(), self.operation.cloned());
-        (out, Head { outline, moves, operation })
+        (out, outline)
     }
 
     /// Gives a length that the group does not exceed.
@@ -328,7 +327,9 @@ mod tests {
             close: false,
         };
         let previous = Id::from_bytes([1; 32]);
-        group.encode(&Place { salt: &SALT, previous, offset: 64, synced: 64 }, Vec::new())
+        let place = Place { salt: &SALT, previous, offset: 64, synced: 64 };
+        let (bytes, outline) = group.encode(&place, Vec::new());
+        (bytes, Head { outline, moves: moves.to_vec(), operation: Some(operation) })
     }
 
     fn whole(bytes: &[u8], offset: u64) -> Option<Head> {

@@ -286,15 +286,15 @@ impl Segment {
             synced: durable.min(table.end),
         };
         let mut recent = self.recent();
-        let (bytes, head) = group.encode(&place, recent.take_spare());
+        let (bytes, outline) = group.encode(&place, recent.take_spare());
         self.file.write_all_at(&bytes, place.offset).map_err(Error::io("append to", &self.path))?;
         recent.add(place.offset, &bytes);
         recent.put_spare(bytes);
         // What could not be written whole may have been read ahead.
         table.ahead = None;
-        table.add(&head.outline);
+        table.add(&outline);
         let end = table.end;
-        table.ledger.enter(end, head.moves, head.operation);
+        table.ledger.enter(end, group.moves, group.operation);
         Ok(())
     }
 

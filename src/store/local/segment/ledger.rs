@@ -5,7 +5,6 @@
 //! writes itself it knows already.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::Deref;
 use std::sync::RwLockReadGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,20 +79,24 @@ impl Ledger {
     }
 
     /// Enters what a group tells that was written.
-    pub(super) fn enter(&mut self, end: u64, moves: Vec<RefMove>, operation: Option<Operation>) {
+    pub(super) fn enter(&mut self, end: u64, moves: &[RefMove], operation: Option<&Operation>) {
         self.enter_all();
-        self.enter_next(end, moves, operation);
+        self.enter_next(end, moves);
+        if let Some(operation) = operation {
+            self.operations.push((end, operation.clone(), moves.to_vec()));
+        }
     }
 
     fn enter_all(&mut self) {
         for (end, told) in std::mem::take(&mut self.waiting) {
             let (moves, operation) = told.parse(&mut self.names);
-            self.enter_next(end, moves, operation);
+            self.enter_next(end, &moves);
+            self.operations.extend(operation.map(|operation| (end, operation, moves)));
         }
     }
 
-    fn enter_next(&mut self, end: u64, moves: Vec<RefMove>, operation: Option<Operation>) {
-        for ref_move in &moves {
+    fn enter_next(&mut self, end: u64, moves: &[RefMove]) {
+        for ref_move in moves {
             let moved = [&ref_move.old, &ref_move.new];
             if !moved.iter().all(|value| matches!(value, Some(RefValue::Id(_)))) {
                 self.reshaped = end;
@@ -102,13 +105,12 @@ impl Ledger {
                 self.metas.push((end, ref_move.name.clone()));
             }
             let value = ref_move.new.clone();
-            match self.refs.entry(ref_move.name.clone()) {
-                Entry::Vacant(new) => drop(new.insert(Versions::new(end, value))),
-                Entry::Occupied(mut known) => known.get_mut().push(end, value),
+            match self.refs.get_mut(&ref_move.name) {
+                Some(known) => known.push(end, value),
+                None => {
+                    self.refs.insert(ref_move.name.clone(), Versions::new(end, value));
+                }
             }
-        }
-        if let Some(operation) = operation {
-            self.operations.push((end, operation, moves));
         }
     }
 
