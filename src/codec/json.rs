@@ -26,8 +26,9 @@ fn special(bytes: &[u8], from: usize) -> usize {
         }
     }
     while let Some(chunk) = bytes[at..].first_chunk::<32>() {
+        // With one bit turned, a quote stands next to the control characters, which stay below it.
         let found = chunk.iter().fold(0, |found, byte| {
-            found | u8::from(*byte < 0x20) | u8::from(*byte == b'"') | u8::from(*byte == b'\\')
+            found | u8::from(*byte ^ 2 < (b'"' ^ 2) + 1) | u8::from(*byte == b'\\')
         });
         if found != 0 {
             break;
@@ -220,7 +221,56 @@ mod tests {
         assert_eq!(pretty(&value), lines.join("\n"));
     }
 
+    #[test]
+    fn every_byte_is_special_or_not_wherever_it_stands() {
+        let naive = |bytes: &[u8]| {
+            let place = bytes.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
+            place.unwrap_or(bytes.len())
+        };
+        for length in [1, 7, 8, 9, 31, 32, 40, 41, 71, 72, 73, 104, 140] {
+            for place in 0..length {
+                for byte in 0..=0xff {
+                    let mut bytes = vec![b'!'; length];
+                    bytes[place] = byte;
+                    assert_eq!(special(&bytes, 0), naive(&bytes), "{byte} at {place} of {length}");
+                }
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_long_text_that_is_not_utf8_is_refused_where_a_short_one_is(
+            text in proptest::collection::vec("[a-z]{0,9}[é日🌲]{0,3}", 1200),
+            place in 0..9000usize,
+            byte in 0x80..=0xffu8,
+            cut in 0..40usize,
+        ) {
+            let mut bytes = format!("\"{}\"", text.concat()).into_bytes();
+            prop_assert!(bytes.len() > 8 << 10 && parse(&bytes).is_ok());
+            let last = bytes.len() - 1;
+            bytes[place.min(last)] = byte;
+            bytes.truncate(last - cut);
+            if let Err(error) = std::str::from_utf8(&bytes) {
+                let said = parse(&bytes).unwrap_err().to_string();
+                let expected = format!("not UTF-8 at byte {}", error.valid_up_to());
+                prop_assert!(said.ends_with(&expected), "{}, expected {}", said, expected);
+            }
+        }
+
+        #[test]
+        fn what_is_special_is_found_from_everywhere(
+            places in proptest::collection::vec(0..14usize, 0..200),
+            from in 0..200usize,
+        ) {
+            let bytes: Vec<u8> =
+                places.iter().map(|place| b" !#[]~\x7f\x80\xa2\xff\"\\\x1f\0"[*place]).collect();
+            let from = from.min(bytes.len());
+            let is_special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+            let place = bytes[from..].iter().position(is_special);
+            prop_assert_eq!(special(&bytes, from), place.map_or(bytes.len(), |more| from + more));
+        }
+
         #[test]
         fn values_come_back_from_their_text(value in arbitrary::value_without_links()) {
             let text = to_string(&value);

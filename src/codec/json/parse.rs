@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 
 use super::special;
 
+/// How many pairs a map has room for at first: most messages have no more.
+const PAIRS_USUAL: usize = 8;
+
 /// Reads one JSON text; nothing but whitespace may surround it.
 pub fn parse(bytes: &[u8]) -> Result<Value> {
     let text =
@@ -117,6 +120,7 @@ impl Parser<'_> {
         self.at += 1;
         let mut pairs = Vec::new();
         if !self.skip(b'}') {
+            pairs.reserve(PAIRS_USUAL);
             loop {
                 if self.peek() != Some(b'"') {
                     return Err(fault("expected a key", self.at));
