@@ -7,18 +7,29 @@ use crate::error::{Error, Result};
 
 use super::special;
 
+/// How long a text is that is checked for UTF-8 with all that the processor has. Of a shorter one
+/// that is not worth the question what it has, which the first to ask waits for.
+const LONG_BYTES_MIN: usize = 4 << 10;
+
 /// How many pairs a map has room for at first: most messages have no more.
 const PAIRS_USUAL: usize = 8;
 
 /// Reads one JSON text; nothing but whitespace may surround it.
 pub fn parse(bytes: &[u8]) -> Result<Value> {
-    let text =
-        std::str::from_utf8(bytes).map_err(|error| fault("not UTF-8", error.valid_up_to()))?;
+    let text = text_of(bytes).map_err(|place| fault("not UTF-8", place))?;
     let (value, end) = parse_first(text, Rigour::Strict)?;
     let mut rest = Parser::new(text, end, Rigour::Strict);
     match rest.peek() {
         None => Ok(value),
         Some(_) => Err(fault("more than one value", rest.at)),
+    }
+}
+
+/// Gives bytes as text, or says where they cease to be UTF-8.
+fn text_of(bytes: &[u8]) -> std::result::Result<&str, usize> {
+    match bytes.len() < LONG_BYTES_MIN {
+        true => std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()),
+        false => simdutf8::compat::from_utf8(bytes).map_err(|error| error.valid_up_to()),
     }
 }
 
