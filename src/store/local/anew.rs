@@ -1,8 +1,9 @@
 //! Objects packed anew: in an order in which they compress well and are walked quickly.
 //!
-//! What is about sessions comes first, in blocks of its own; then entries and nodes, in the order in
-//! which they were written; then blobs, those that are alike next to each other. Contents are read block by block; of blobs a window is held at once.
-//! What blocks share is found in a sample first, and becomes the packs' dictionary.
+//! What is about sessions comes first, in blocks of its own; then entries and nodes, in the order
+//! in which they were written; then blobs, those that are alike next to each other. Contents are
+//! read block by block; of blobs a window is held at once. What blocks share is found in a sample
+//! first, and becomes the packs' dictionary.
 
 mod window;
 

@@ -100,8 +100,8 @@ fn told_of_the_least(section: &Section) -> Option<String> {
     let shares = LEAST.map(|(name, _)| Some(section.ratio(section.row(name)?, sqlite)));
     let [write, all] = shares;
     Some(format!(
-        "Of the time of {SQLITE_RELAXED}, to write as many bytes with one call takes {:.2}; to parse \
-         the message (serde_json), to hash it once (BLAKE3), and to write it, {:.2}.",
+        "Of the time of {SQLITE_RELAXED}, to write as many bytes with one call takes {:.2}; to \
+         parse the message (serde_json), to hash it once (BLAKE3), and to write it, {:.2}.",
         write?, all?
     ))
 }
