@@ -209,6 +209,9 @@ impl Collection<'_> {
         let passed = self.passing.take_if(|passing| passing.is_among(&old));
         let names = passed.as_ref().map(|it| self.inner.seal_names(state, it.segments, &mut ready));
         let names = names.transpose()?;
+        if group.is_last {
+            self.spent.append(&mut ready.spent);
+        }
         let named = ready.name(&*self.inner.disk)?;
         self.hold_manifest();
         let open_end = passed.as_ref().and_then(Passing::open_end);

@@ -20,6 +20,8 @@ pub(crate) struct PackOptions {
     /// Whether all that is added is known to be what its id says: it was hashed already, or lay
     /// where a checked index says, in a block with the checksum that the index has for it.
     pub(crate) is_checked: bool,
+    /// Whether little memory is taken to find repetitions.
+    pub(crate) is_little: bool,
     /// How many threads compress, beside the one that writes, which does where it would wait.
     pub(crate) threads: usize,
 }
@@ -38,16 +40,18 @@ impl PackOptions {
         fold: true,
         dictionaries: false,
         is_checked: false,
+        is_little: false,
         threads: 0,
     };
 
-    /// Gives how a pack of a few blocks is written: memory for another try would take longer than
-    /// that saves.
+    /// Gives how a pack of a few blocks is written: memory for another try, or for much of what was
+    /// seen before, would take longer than that saves.
     pub(crate) fn for_little(self) -> PackOptions {
         PackOptions {
             level: self.first_level.unwrap_or(self.level),
             first_level: None,
             dictionaries: false,
+            is_little: true,
             ..self
         }
     }

@@ -29,6 +29,10 @@ const SHORT_SHARE: usize = 8;
 /// takes a reader as long as a longer one.
 const QUICK_MATCH_MIN: u32 = 7;
 
+/// Who compresses little remembers so many places, as powers of two: of long matches and of short
+/// ones. To fill twice as much with zeros takes as long as a block.
+const LITTLE_LOGS: [u32; 2] = [15, 14];
+
 /// So many blocks more than there are threads are under way.
 const WAITING_MAX: usize = 4;
 
@@ -49,6 +53,8 @@ pub(super) struct How {
     pub(super) dictionary: Option<Placed>,
     /// Whether objects are known to be what their ids say.
     pub(super) is_checked: bool,
+    /// Whether little memory is taken to find repetitions.
+    pub(super) is_little: bool,
     /// Threads beside this one.
     pub(super) threads: usize,
 }
@@ -317,6 +323,11 @@ fn zstd(how: &How, level: i32) -> Result<Zstd> {
         if level == PackOptions::QUICK_LEVEL {
             zstd.set_parameter(CParameter::MinMatch(QUICK_MATCH_MIN))?;
         }
+        if how.is_little {
+            let [long, short] = LITTLE_LOGS;
+            zstd.set_parameter(CParameter::HashLog(long))?;
+            zstd.set_parameter(CParameter::ChainLog(short))?;
+        }
         Ok(zstd)
     });
     made.map_err(Error::io("compress", "pack-new"))
@@ -343,6 +354,7 @@ mod tests {
                 fold: false,
                 dictionary: None,
                 is_checked: false,
+                is_little: false,
                 threads,
             };
             let taken = catch_unwind(|| {

@@ -74,8 +74,9 @@ impl PackWriter {
         options.block_bytes = options.block_bytes.min(PACKED_BYTES_MAX);
         options.tail_bytes = options.tail_bytes.min(STORED_BYTES_MAX);
         let near = dir.join("pack-new");
-        let PackOptions { level, first_level, fold, is_checked, threads, .. } = options;
-        let how = How { level, first_level, fold, dictionary: None, is_checked, threads };
+        let PackOptions { level, first_level, fold, is_checked, is_little, threads, .. } = options;
+        let dictionary = None;
+        let how = How { level, first_level, fold, dictionary, is_checked, is_little, threads };
         let mut writer = PackWriter {
             file: AsideFile::create(Arc::clone(&disk), &near)?,
             disk,
@@ -284,6 +285,7 @@ impl PackWriter {
         ready.add(graph, PackFile::Graph.path(&self.dir, &pack_id));
         ready.add(index, PackFile::Index.path(&self.dir, &pack_id));
         ready.add(self.file, PackFile::Pack.path(&self.dir, &pack_id));
+        ready.spent.push(Box::new((self.press, self.rooms)));
         Ok(info)
     }
 

@@ -110,9 +110,11 @@ impl Drop for AsideFile {
 }
 
 /// Files that are whole and wait for their final names.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Ready {
     files: Vec<(AsideFile, PathBuf)>,
+    /// What it took to make them, for who can drop it beside other work.
+    pub(crate) spent: Vec<Box<dyn Send>>,
 }
 
 impl Ready {
@@ -178,6 +180,8 @@ impl Named {
         files: &[&dyn DiskFile],
         dirs: &[&Path],
     ) -> Result<(), (usize, std::io::Error)> {
+        // Who waits for one of them waits for the others, too, once all are begun.
+        self.files.iter().for_each(|aside| aside.file.begin_sync(0, aside.len()));
         let short = self.files.iter().map(|aside| &*aside.file);
         let files: Vec<&dyn DiskFile> = files.iter().copied().chain(short).collect();
         let known = self.dirs.iter().map(PathBuf::as_path);
