@@ -110,11 +110,22 @@ impl Passages {
         let length = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * passage.length as f64 / mean;
         let scores = self.words.values().zip(&passage.counts).map(|(with, count)| {
             let (with, count) = (*with as f64, *count as f64);
-            let rarity = ((all - with + 0.5) / (with + 0.5) + 1.0).ln();
+            let rarity = log2((all - with + 0.5) / (with + 0.5) + 1.0);
             rarity * count * (SATURATION + 1.0) / (count + SATURATION * length)
         });
         scores.sum()
     }
+}
+
+/// Gives the binary logarithm of a number from 1 on, to eight digits and the same everywhere. The
+/// system's would be all that a library is loaded for, each time that the program starts.
+fn log2(number: f64) -> f64 {
+    const TERMS: i32 = 8;
+    let halvings = (number.to_bits() >> 52) as i32 - 1023;
+    let rest = number / 2f64.powi(halvings);
+    let small = (rest - 1.0) / (rest + 1.0);
+    let series = (0..TERMS).map(|term| small.powi(2 * term + 1) / f64::from(2 * term + 1));
+    f64::from(halvings) + series.sum::<f64>() * 2.0 * std::f64::consts::LOG2_E
 }
 
 /// Lists the words of a text, small, those of one letter left out.
@@ -173,4 +184,17 @@ pub(super) fn shortened(text: &str, chars_max: usize) -> String {
     }
     let kept: String = text.chars().take(chars_max.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::log2;
+
+    #[test]
+    fn logarithms_are_those_of_the_system_to_eight_digits() {
+        for number in [1.0, 1.000_1, 1.5, 1.999_999, 2.0, 3.0, 10.0, 12_345.678, 1e12] {
+            let found = log2(number);
+            assert!((found - f64::log2(number)).abs() < 1e-8, "{number}: {found}");
+        }
+    }
 }
