@@ -30,14 +30,18 @@ const OBJECT_EXTRA_BYTES: usize = 200;
 /// A longer object is not kept apart: it is most of its block.
 const OBJECT_BYTES_MAX: usize = 32 << 10;
 
+/// Up to so many are looked through one by one: who reads a little keeps a few blocks, and making a
+/// table of them would run code, and touch memory, for nothing else.
+const COMPARED_MAX: usize = 8;
+
 /// The budget where nobody set one.
 pub(crate) const CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
 /// The name of a block or an object: its pack, and its number or row in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheKey {
-    pub(crate) pack: Id,
     pub(crate) number: u32,
+    pub(crate) pack: Id,
 }
 
 impl Hash for CacheKey {
@@ -82,6 +86,7 @@ pub(crate) struct BlockCache {
 struct Clock {
     bytes_max: usize,
     slots: Vec<Slot>,
+    /// Where each is, if there are more than are looked through.
     places: HashMap<CacheKey, usize, BuildHasherDefault<WordHasher>>,
     bytes: usize,
     hand: usize,
@@ -177,23 +182,39 @@ fn lock(clock: &Mutex<Clock>) -> MutexGuard<'_, Clock> {
 }
 
 impl Clock {
+    fn place_of(&self, key: &CacheKey) -> Option<usize> {
+        match self.places.is_empty() {
+            true => self.slots.iter().position(|slot| slot.key == *key),
+            false => self.places.get(key).copied(),
+        }
+    }
+
     fn get(&mut self, key: &CacheKey) -> Option<Arc<Vec<u8>>> {
-        let place = *self.places.get(key)?;
+        let place = self.place_of(key)?;
         let slot = &mut self.slots[place];
         slot.used = true;
         Some(Arc::clone(&slot.kept))
     }
 
     fn put(&mut self, key: CacheKey, kept: &Arc<Vec<u8>>, bytes: usize) {
-        if bytes > self.bytes_max || self.places.contains_key(&key) {
+        if bytes > self.bytes_max || self.place_of(&key).is_some() {
             return;
         }
         while self.bytes + bytes > self.bytes_max {
             self.evict();
         }
-        self.places.insert(key, self.slots.len());
         self.bytes += bytes;
         self.slots.push(Slot { key, kept: Arc::clone(kept), bytes, used: false });
+        if self.slots.len() > COMPARED_MAX || !self.places.is_empty() {
+            self.note_places();
+        }
+    }
+
+    /// Enters those in the table that it does not have: all, the first time.
+    #[inline(never)]
+    fn note_places(&mut self) {
+        let slots = self.slots.iter().enumerate().skip(self.places.len());
+        self.places.extend(slots.map(|(place, slot)| (slot.key, place)));
     }
 
     /// Drops the first under the hand that was not used since the hand last came by.
@@ -210,8 +231,10 @@ impl Clock {
         }
         let gone = self.slots.swap_remove(self.hand);
         self.bytes -= gone.bytes;
-        self.places.remove(&gone.key);
-        if let Some(moved) = self.slots.get(self.hand) {
+        // A table that was made once is kept, until nothing is.
+        if self.places.remove(&gone.key).is_some()
+            && let Some(moved) = self.slots.get(self.hand)
+        {
             self.places.insert(moved.key, self.hand);
         }
         self.hand += 1;
@@ -299,6 +322,21 @@ mod tests {
         assert_eq!(kept(), 10);
         cache.put_object(key(1000), &[0; OBJECT_BYTES_MAX + 1]);
         assert_eq!(cache.object(&key(1000)), None);
+    }
+
+    #[test]
+    fn what_is_kept_is_found_however_many_there_are() {
+        let mut clock = Clock { bytes_max: 100, ..Clock::default() };
+        for number in 0..1000 {
+            // Now up to twenty short ones, now two long ones.
+            let bytes = if number / 50 % 2 == 0 { 5 } else { 40 };
+            clock.put(key(number), &Arc::default(), bytes);
+            for (place, slot) in clock.slots.iter().enumerate() {
+                assert_eq!(clock.place_of(&slot.key), Some(place));
+            }
+            let found = (0..1000).filter(|other| clock.place_of(&key(*other)).is_some());
+            assert_eq!(found.count(), clock.slots.len());
+        }
     }
 
     #[test]
