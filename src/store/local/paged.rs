@@ -11,27 +11,25 @@
 //! Not here: what the payload means. Numbers in it are little-endian, as everywhere on disk.
 
 mod remains;
+mod sum;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::disk::{Disk, Mapping};
 use crate::error::{Error, Result};
+
+use sum::{FLAG_XXH3, PAGE_CHECKSUM_BYTES, PageSum, footer_checksum, page_sum_of};
 
 pub(crate) use remains::Remains;
 pub(crate) use writer::{AsideFile, Named, PagedWriter, Ready};
 
 /// How many bytes of the payload one checksum covers.
 pub(crate) const PAGE_BYTES: usize = 4096;
-/// How many bytes the table keeps of each page's checksum.
-const PAGE_CHECKSUM_BYTES: usize = 8;
+/// Who looked at so many of 64 pages needs the others, too.
+const LOOKS_FEW: u32 = 4;
 
-/// The flag of a file whose pages are summed with XXH3. Those without it are of before, and were
-/// hashed with BLAKE3, which takes far longer and says no more of damage.
-const FLAG_XXH3: u32 = 1;
 /// Not the flags of any file that is read.
 const FLAGS_UNKNOWN: u32 = u32::MAX;
 /// What is read.
@@ -39,16 +37,11 @@ const SUPPORTED: &str = "version 1 with flags 0x0 or 0x1";
 
 /// The footer's fields: magic, version, flags, payload length.
 const FOOTER_FIELDS_BYTES: usize = 8 + 4 + 4 + 8;
-/// Up to so many bytes of fields and table are hashed in one piece, with less code.
-const JOINED_BYTES_MAX: usize = 1024;
 /// The footer: its fields and the checksum over them and the table.
 const FOOTER_BYTES: usize = FOOTER_FIELDS_BYTES + blake3::OUT_LEN;
 
 /// What kind of file it is: the first eight bytes of the footer.
 pub(crate) type Magic = [u8; 8];
-
-/// How the pages of a file are summed.
-type PageSum = fn(&[u8]) -> [u8; PAGE_CHECKSUM_BYTES];
 
 /// An open paged file.
 #[derive(Debug)]
@@ -165,9 +158,9 @@ impl Paged {
         let page_sum = self.check_table()?;
         let start = page * PAGE_BYTES;
         let payload_bytes = self.payload_bytes as usize;
-        if page == 0 || !self.is_checked(page - 1) {
-            // Who jumps needs this page; who reads on needs what the system reads ahead.
-            self.mapping.will_need(start as u64, PAGE_BYTES.min(payload_bytes - start));
+        if self.checked[page / 64].load(Ordering::Relaxed).count_ones() == LOOKS_FEW {
+            let from = page / 64 * 64 * PAGE_BYTES;
+            self.mapping.will_need(from as u64, (64 * PAGE_BYTES).min(payload_bytes - from));
         }
         let content = &payload[start..payload_bytes.min(start + PAGE_BYTES)];
         let sum_at = payload_bytes + page * PAGE_CHECKSUM_BYTES;
@@ -183,9 +176,11 @@ impl Paged {
         if let Some(page_sum) = page_sum_of(self.page_sum.load(Ordering::Relaxed)) {
             return Ok(page_sum);
         }
-        self.mapping
-            .will_need(self.payload_bytes, self.mapping.len() - self.payload_bytes as usize);
+        self.mapping.will_jump();
         let (_, rest) = self.mapping.split_at(self.payload_bytes as usize);
+        if rest.len() > PAGE_BYTES {
+            self.mapping.will_need(self.payload_bytes, rest.len());
+        }
         let (table, footer) = rest.split_at(rest.len() - FOOTER_BYTES);
         let (fields, sum) = footer.split_at(FOOTER_FIELDS_BYTES);
         let at = (self.mapping.len() - FOOTER_BYTES) as u64;
@@ -256,38 +251,12 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Gives how a file with these flags sums its pages; `None` where they are not known.
-fn page_sum_of(flags: u32) -> Option<PageSum> {
-    match flags {
-        0 => Some(blake3_sum),
-        FLAG_XXH3 => Some(xxh3_sum),
-        _ => None,
-    }
-}
-
-fn blake3_sum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
-    *blake3::hash(page).as_bytes().first_chunk().expect("a hash is longer")
-}
-
-fn xxh3_sum(page: &[u8]) -> [u8; PAGE_CHECKSUM_BYTES] {
-    xxh3_64(page).to_le_bytes()
-}
-
-fn footer_checksum(fields: &[u8], table: &[u8]) -> [u8; blake3::OUT_LEN] {
-    let mut joined = [0; JOINED_BYTES_MAX];
-    let Some(joined) = joined.get_mut(..fields.len() + table.len()) else {
-        return *blake3::Hasher::new().update(fields).update(table).finalize().as_bytes();
-    };
-    joined[..fields.len()].copy_from_slice(fields);
-    joined[fields.len()..].copy_from_slice(table);
-    *blake3::hash(joined).as_bytes()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::sync::Arc;
 
+    use super::sum::blake3_sum;
     use super::*;
     use crate::disk::{OpenMode, OsDisk};
 

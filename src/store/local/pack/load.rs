@@ -15,7 +15,7 @@ use super::{Pack, dictionary, folded};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::store::local::cache::{BlockCache, CacheKey};
-use crate::store::local::index::Position;
+use crate::store::local::index::{BlockPlace, Position};
 
 /// So many dictionaries of a pack are held at once; most packs have one.
 const DICTIONARIES_HELD_MAX: usize = 4;
@@ -108,7 +108,7 @@ impl Pack {
     /// room that is empty.
     fn load_to(&self, block: u32, until: usize, room: Vec<u8>) -> Result<Vec<u8>> {
         let place = self.index.block(block)?;
-        let found = self.block(block)?;
+        let found = self.block_at(&place)?;
         let dictionary = self.dictionary_of(&found)?;
         let rows = match found.header.form.is_folded && self.asks_index() {
             true => Some(self.block_rows(block)?),
@@ -155,13 +155,16 @@ impl Pack {
 
     /// Finds a block, checked against its checksum and the index.
     pub(super) fn block(&self, block: u32) -> Result<Block<'_>> {
-        let place = self.index.block(block)?;
+        self.block_at(&self.index.block(block)?)
+    }
+
+    fn block_at(&self, place: &BlockPlace) -> Result<Block<'_>> {
         self.mapping.will_need(place.offset, BLOCK_HEADER_BYTES + place.compressed_bytes as usize);
         if self.touched.load(Ordering::Relaxed) == 0 && self.may_have_dictionaries()? {
             self.mapping.will_need(0, BEGIN_BYTES.min(self.mapping.len()));
         }
         let found = Block::at(self.mapping()?, place.offset, &self.path)?;
-        found.agree(&place, &self.path)?;
+        found.agree(place, &self.path)?;
         let touched = self.touched.fetch_add(found.frame.len() as u64, Ordering::Relaxed);
         if touched >= TOUCHED_BYTES_MAX {
             // Who reads a whole pack need not hold it all.

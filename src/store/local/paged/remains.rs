@@ -6,9 +6,12 @@
 
 use std::path::Path;
 
+use super::sum::{
+    PAGE_CHECKSUM_BYTES, PageSum, blake3_sum, footer_checksum, page_sum_of, xxh3_sum,
+};
 use super::{
-    FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, PAGE_CHECKSUM_BYTES, PageSum, SUPPORTED,
-    blake3_sum, footer_checksum, map_whole, page_sum_of, payload_of, u32_at, unsupported, xxh3_sum,
+    FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, SUPPORTED, map_whole, payload_of, u32_at,
+    unsupported,
 };
 use crate::disk::{Disk, Mapping};
 use crate::error::Result;

@@ -12,9 +12,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{
-    FLAG_XXH3, FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES, footer_checksum, xxh3_sum,
-};
+use super::sum::{FLAG_XXH3, footer_checksum, xxh3_sum};
+use super::{FOOTER_BYTES, FOOTER_FIELDS_BYTES, Magic, PAGE_BYTES};
 use crate::disk::{self, Disk, DiskFile, OpenMode};
 use crate::error::{Error, Result};
 
