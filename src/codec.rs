@@ -87,7 +87,12 @@ impl Eq for Value {}
 impl Value {
     /// Makes a map of pairs in this order.
     pub fn map<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
-        let pairs = pairs.into_iter().map(|(key, value)| (Key::Owned(key.into()), value));
+        let mut pairs = pairs.into_iter().map(|(key, value)| (Key::Owned(key.into()), value));
+        Value::map_of(&mut pairs)
+    }
+
+    /// Collects pairs, in one place for all who make maps.
+    fn map_of(pairs: &mut dyn Iterator<Item = (Key, Value)>) -> Value {
         Value::Map(pairs.collect())
     }
 

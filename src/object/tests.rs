@@ -7,7 +7,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 
 use super::*;
-use crate::codec::{arbitrary, json};
+use crate::codec::{LINK_BYTES_MIN, arbitrary, json};
 
 fn text() -> impl Strategy<Value = String> {
     ".{0,12}"

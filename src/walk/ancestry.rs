@@ -41,6 +41,7 @@ pub struct Ancestors<'a> {
 }
 
 impl Ancestors<'_> {
+    #[inline(never)]
     fn step(&mut self) -> Result<Option<Id>> {
         if let Some(sorted) = &mut self.sorted {
             match sorted.next() {
