@@ -39,6 +39,9 @@ pub fn resolve(snapshot: &dyn Snapshot, place: &Place, text: &str) -> Result<Id>
         return Ok(id);
     }
     let resolver = Resolver::new(snapshot, place)?;
+    if is_head(text) {
+        return resolver.target(text, &resolver.head()?);
+    }
     if let Some(name) = resolver.find_ref(resolver.session.as_deref(), text)? {
         return resolver.target(text, &name);
     }
@@ -58,6 +61,11 @@ pub fn resolve_range(snapshot: &dyn Snapshot, place: &Place, text: &str) -> Resu
         hide: hide.map(|hide| resolver.revision(hide)).transpose()?,
         show: resolver.revision(&range.show)?,
     })
+}
+
+/// Says whether a name means where somebody is, whatever refs there are.
+fn is_head(name: &str) -> bool {
+    matches!(name, "@" | "HEAD")
 }
 
 struct Resolver<'a> {
@@ -152,7 +160,7 @@ impl<'a> Resolver<'a> {
 
     /// Finds the ref that a name means: a branch, a label, another ref of the session, any ref.
     fn find_ref(&self, session: Option<&str>, name: &str) -> Result<Option<RefName>> {
-        if matches!(name, "@" | "HEAD") {
+        if is_head(name) {
             return Ok(None);
         }
         let mut candidates = Vec::new();
@@ -171,7 +179,8 @@ impl<'a> Resolver<'a> {
     }
 
     fn current_session(&self) -> Result<String> {
-        match self.place.session_id(self.snapshot)? {
+        let known = self.session.clone().map(|session| Ok(Some(session)));
+        match known.unwrap_or_else(|| self.place.session_id(self.snapshot))? {
             Some(session) => Ok(session),
             None => Err(Error::Refused {
                 why: "there is no current session".to_owned(),

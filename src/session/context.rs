@@ -93,14 +93,13 @@ pub fn context(snapshot: &dyn Snapshot, session: Option<&str>, at: Id) -> Result
     reader.read(at)?;
     let mut context = reader.finish();
     if let Some(session) = session {
-        tools::join_strays(snapshot, session, &mut context.messages)?;
+        tools::join_strays(snapshot, session, &mut context)?;
         if context.model.is_none() {
             let meta = View::of(snapshot, session)?.stored_meta()?;
             context.model = meta.model;
             context.provider = context.provider.or(meta.provider);
         }
     }
-    context.dangling = tools::dangling(&context.messages);
     Ok(context)
 }
 
@@ -344,8 +343,9 @@ impl<'a> Reader<'a> {
         }
         self.shown.reverse();
         let messages = self.shown;
+        let dangling = tools::dangling(&messages);
         let Settings { model, provider, thinking, .. } = self.settings.found;
-        Context { messages, model, provider, thinking, dangling: Vec::new(), lost }
+        Context { messages, model, provider, thinking, dangling, lost }
     }
 }
 

@@ -176,14 +176,14 @@ fn behind_answers(messages: &[Shown], caller: usize) -> usize {
 pub(super) fn join_strays(
     snapshot: &dyn Snapshot,
     session: &str,
-    messages: &mut Vec<Shown>,
+    context: &mut Context,
 ) -> Result<()> {
-    let open = dangling(messages);
-    let Some(begin) = open.first().map(|first| first.entry) else {
+    let Some(begin) = context.dangling.first().map(|first| first.entry) else {
         return Ok(());
     };
+    let Context { messages, dangling: open, .. } = context;
     let mut open: Vec<(Id, String)> =
-        open.into_iter().map(|open| (open.entry, open.call.id)).collect();
+        open.drain(..).map(|open| (open.entry, open.call.id)).collect();
     let first = messages.iter().position(|shown| shown.entry == begin).unwrap_or_default();
     let mut near: HashSet<Id> = messages[first..].iter().map(|shown| shown.entry).collect();
     let mut said = walk::transcript_since(snapshot, session, &begin)?;
@@ -221,5 +221,6 @@ pub(super) fn join_strays(
         let place = caller.map_or(messages.len(), |caller| behind_answers(messages, caller));
         messages.insert(place, shown(id, &entry, message));
     }
+    context.dangling = dangling(&context.messages);
     Ok(())
 }

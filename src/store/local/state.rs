@@ -185,18 +185,19 @@ impl State {
     /// Lists the ids of all sessions, the last segment seen up to `end`.
     pub(crate) fn session_ids(&self, end: u64) -> Result<Vec<String>> {
         let mut ids = self.refs.as_ref().map_or(Ok(Vec::new()), |refs| refs.sessions())?;
-        let mut changed = BTreeMap::new();
+        let mut changed: Option<BTreeMap<String, bool>> = None;
         for (place, segment) in self.segments.iter().enumerate() {
             let end = if place + 1 == self.segments.len() { end } else { u64::MAX };
             for (name, versions) in &segment.ledger().refs {
                 if let Some((session, "meta")) = name.session()
                     && let Some(value) = versions.up_to(end)
                 {
+                    let changed = changed.get_or_insert_default();
                     changed.insert(session.to_owned(), value.is_some());
                 }
             }
         }
-        if !changed.is_empty() {
+        if let Some(changed) = changed {
             ids.retain(|id| !changed.contains_key(id));
             ids.extend(changed.into_iter().filter(|(_, is_there)| *is_there).map(|(id, _)| id));
         }
