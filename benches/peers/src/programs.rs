@@ -29,7 +29,7 @@ pub fn find_ripgrep() -> Option<PathBuf> {
         return Some(PathBuf::from(RIPGREP));
     }
     let here = std::env::current_exe().ok()?;
-    let root = here.ancestors().nth(2)?.join("tools");
+    let root = here.parent()?.join("tools");
     let program = root.join("bin").join(RIPGREP);
     if !runs(&program) {
         eprintln!("ripgrep is not installed: one is built in {}", root.display());
