@@ -179,8 +179,10 @@ impl<'a> Resolver<'a> {
     }
 
     fn current_session(&self) -> Result<String> {
-        let known = self.session.clone().map(|session| Ok(Some(session)));
-        match known.unwrap_or_else(|| self.place.session_id(self.snapshot))? {
+        if let Some(session) = &self.session {
+            return Ok(session.clone());
+        }
+        match self.place.session_id(self.snapshot)? {
             Some(session) => Ok(session),
             None => Err(Error::Refused {
                 why: "there is no current session".to_owned(),

@@ -11,7 +11,7 @@ use super::special;
 /// that is not worth the question what it has, which the first to ask waits for.
 const LONG_BYTES_MIN: usize = 4 << 10;
 
-/// How many pairs a map has room for at first: most messages have no more.
+/// How many pairs the outermost map has room for at first: most messages have no more.
 const PAIRS_USUAL: usize = 8;
 
 /// Reads one JSON text; nothing but whitespace may surround it.
@@ -131,7 +131,7 @@ impl Parser<'_> {
         self.at += 1;
         let mut pairs = Vec::new();
         if !self.skip(b'}') {
-            pairs.reserve(PAIRS_USUAL);
+            pairs.reserve(if depth + 1 == DEPTH_MAX { PAIRS_USUAL } else { 0 });
             loop {
                 if self.peek() != Some(b'"') {
                     return Err(fault("expected a key", self.at));

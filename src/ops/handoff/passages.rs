@@ -120,12 +120,18 @@ impl Passages {
 /// Gives the binary logarithm of a number from 1 on, to eight digits and the same everywhere. The
 /// system's would be all that a library is loaded for, each time that the program starts.
 fn log2(number: f64) -> f64 {
-    const TERMS: i32 = 8;
-    let halvings = (number.to_bits() >> 52) as i32 - 1023;
-    let rest = number / 2f64.powi(halvings);
+    const TERMS: u32 = 8;
+    const MANTISSA_BITS: u32 = 52;
+    let halvings = (number.to_bits() >> MANTISSA_BITS) as i32 - 1023;
+    let mantissa = number.to_bits() & ((1 << MANTISSA_BITS) - 1);
+    let rest = f64::from_bits(1f64.to_bits() | mantissa);
     let small = (rest - 1.0) / (rest + 1.0);
-    let series = (0..TERMS).map(|term| small.powi(2 * term + 1) / f64::from(2 * term + 1));
-    f64::from(halvings) + series.sum::<f64>() * 2.0 * std::f64::consts::LOG2_E
+    let (mut power, mut sum) = (small, 0.0);
+    for term in 0..TERMS {
+        sum += power / f64::from(2 * term + 1);
+        power *= small * small;
+    }
+    f64::from(halvings) + sum * 2.0 * std::f64::consts::LOG2_E
 }
 
 /// Lists the words of a text, small, those of one letter left out.

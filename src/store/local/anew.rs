@@ -5,6 +5,7 @@
 //! read block by block; of blobs a window is held at once. What blocks share is found in a sample
 //! first, and becomes the packs' dictionary.
 
+mod kinds;
 mod window;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use crate::store::local::paged::Ready;
 use crate::store::local::state::State;
 use crate::store::local::train;
 use crate::store::{Content, Stored};
+use kinds::Kinds;
 use window::Window;
 
 /// How many threads compress, beside the one that reads and writes, which does while it waits.
@@ -117,33 +119,6 @@ pub(crate) struct Contents<'s> {
     pub(crate) loose: &'s [Id],
 }
 
-/// What one pass over the sources takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kinds {
-    /// What is about sessions.
-    About,
-    /// What is in them, but for long strings.
-    Steps,
-    Blobs,
-}
-
-impl Kinds {
-    /// All of them, in the order in which they lie in a pack.
-    const ALL: [Kinds; 3] = [Kinds::About, Kinds::Steps, Kinds::Blobs];
-
-    fn of(kind: Kind) -> Kinds {
-        match kind {
-            Kind::Blob => Kinds::Blobs,
-            kind if kind.is_about_sessions() => Kinds::About,
-            _ => Kinds::Steps,
-        }
-    }
-
-    fn has(self, kind: Kind) -> bool {
-        self == Kinds::of(kind)
-    }
-}
-
 /// The objects of a block that one pass over the sources takes.
 #[derive(Clone, Copy)]
 struct Unit {
@@ -178,6 +153,8 @@ impl Inner {
         let runs = runs(&units);
         let mut done = Vec::new();
         for (number, run) in runs.iter().enumerate() {
+            // What the pack before took is not kept for long.
+            ready.spent.clear();
             let loose = if number + 1 == runs.len() { loose } else { &[] };
             let mut window = Window::new(form.alike_bytes, form.options.threads);
             let blobs = || run.iter().filter(|unit| unit.kinds == Kinds::Blobs);
@@ -237,9 +214,13 @@ impl Inner {
         let mut none = Window::new(0, 0);
         let sink = self.begin_run(source, &units, form, &self.cache, &mut || true, &mut none)?;
         let mut sink = sink.expect("it was not told to stop");
-        for unit in &units {
+        for (place, unit) in units.iter().enumerate() {
             let mut add = |id: &Id, stored: Stored| sink.add(id, stored.kind, &stored.content);
             self.read_block(&source[0], unit, &self.cache, &mut add)?;
+            let is_about = |unit: &Unit| unit.kinds == Kinds::About;
+            if is_about(unit) && units.get(place + 1).is_some_and(|next| !is_about(next)) {
+                sink.end_part()?;
+            }
         }
         match sink.len() {
             0 => Ok(None),

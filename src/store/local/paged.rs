@@ -158,16 +158,16 @@ impl Paged {
         let page_sum = self.check_table()?;
         let start = page * PAGE_BYTES;
         let payload_bytes = self.payload_bytes as usize;
-        if self.checked[page / 64].load(Ordering::Relaxed).count_ones() == LOOKS_FEW {
-            let from = page / 64 * 64 * PAGE_BYTES;
-            self.mapping.will_need(from as u64, (64 * PAGE_BYTES).min(payload_bytes - from));
-        }
         let content = &payload[start..payload_bytes.min(start + PAGE_BYTES)];
         let sum_at = payload_bytes + page * PAGE_CHECKSUM_BYTES;
         if page_sum(content) != payload[sum_at..sum_at + PAGE_CHECKSUM_BYTES] {
             return Err(self.corrupt(start as u64, "the checksum of this page does not match"));
         }
-        self.checked[page / 64].fetch_or(1 << (page % 64), Ordering::Relaxed);
+        let before = self.checked[page / 64].fetch_or(1 << (page % 64), Ordering::Relaxed);
+        if before.count_ones() + 1 == LOOKS_FEW {
+            let from = page / 64 * 64 * PAGE_BYTES;
+            self.mapping.will_need(from as u64, (64 * PAGE_BYTES).min(payload_bytes - from));
+        }
         Ok(())
     }
 

@@ -44,14 +44,14 @@ impl PackOptions {
         threads: 0,
     };
 
-    /// Gives how a pack of a few blocks is written: memory for another try, or for much of what was
-    /// seen before, would take longer than that saves.
+    /// Gives how a pack of a few blocks is written: memory for another try would take longer than
+    /// that saves, and so would more of it for the first one. Who has one try only tries hard.
     pub(crate) fn for_little(self) -> PackOptions {
         PackOptions {
             level: self.first_level.unwrap_or(self.level),
             first_level: None,
             dictionaries: false,
-            is_little: true,
+            is_little: self.first_level.is_some(),
             ..self
         }
     }

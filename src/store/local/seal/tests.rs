@@ -7,6 +7,7 @@ use super::*;
 use crate::codec::Value;
 use crate::disk::OsDisk;
 use crate::object::{Entry, Event, NewObject};
+use crate::store::local::anew::{Form, Source};
 use crate::store::local::{LocalStore, Options};
 use crate::store::{Durability, Snapshot, Store, Transaction};
 
@@ -49,6 +50,21 @@ fn so_it_does_when_all_is_packed_anew() {
         }
     }
     store.repack().unwrap();
+    check_that_sessions_lie_apart(&store);
+}
+
+#[test]
+fn and_when_a_pack_is_packed_again_as_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { background: false, ..Options::default() };
+    let store = LocalStore::init(Arc::new(OsDisk), dir.path(), options).unwrap().0;
+    (0..MERGE_PACKS).for_each(|number| commit(&store, number));
+    store.repack().unwrap();
+    let (inner, state) = (&store.inner, store.inner.refresh().unwrap());
+    let source = Source { pack: &state.packs[0], is_wanted: &|_| true };
+    let again = inner.pack_again(&state, &source, Form::TIDY).unwrap().unwrap();
+    let old = HashSet::from([state.packs[0].info().id]);
+    inner.edit_manifest(|manifest| manifest.replace_packs(&old, &[again])).unwrap();
     check_that_sessions_lie_apart(&store);
 }
 

@@ -74,8 +74,10 @@ impl Segment {
 impl Ledger {
     /// Takes what a group tells that was read.
     pub(super) fn note(&mut self, end: u64, told: Told) {
+        if self.waiting.is_empty() {
+            *self.looks.get_mut() = 0;
+        }
         self.waiting.push((end, told));
-        *self.looks.get_mut() = 0;
     }
 
     /// Enters what a group tells that was written.
@@ -87,7 +89,8 @@ impl Ledger {
         }
     }
 
-    fn enter_all(&mut self) {
+    /// Enters what waits: who is about to write does so before it has the lock.
+    pub(super) fn enter_all(&mut self) {
         for (end, told) in std::mem::take(&mut self.waiting) {
             let (moves, operation) = told.parse(&mut self.names);
             self.enter_next(end, &moves);
@@ -123,5 +126,46 @@ impl Ledger {
         let seen = self.waiting.iter().rev().filter(|(at, _)| *at <= end);
         let waiting = seen.filter_map(|(_, told)| told.value_of(name)).next();
         waiting.or_else(|| self.refs.get(name)?.up_to(end).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::codec::Value;
+    use crate::disk::OsDisk;
+    use crate::object::Entry;
+    use crate::store::local::{LocalStore, Options};
+    use crate::store::{Durability, Expected, RefUpdate, Snapshot, Store as _, Transaction};
+
+    #[test]
+    fn who_follows_a_writer_leaves_no_more_than_a_few_groups_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || {
+            let options = Options { background: false, ..Options::default() };
+            Arc::new(LocalStore::open(Arc::new(OsDisk), dir.path(), options).unwrap())
+        };
+        LocalStore::init(Arc::new(OsDisk), dir.path(), Options::default()).unwrap();
+        let (writer, reader) = (open(), open());
+        let moving = RefName::of_session("s", "labels/moving").unwrap();
+        for number in 0..50 {
+            let (label, body) = ("message".to_owned(), Value::Map(Vec::new()));
+            let entry = Entry { label, time: number, parents: vec![], body, raw: None };
+            let entry = entry.encode().unwrap();
+            let mut plan = |_: &dyn Snapshot| {
+                let new = Some(RefValue::Id(entry.id()));
+                let update = RefUpdate { name: moving.clone(), expected: Expected::Any, new };
+                let objects = vec![entry.clone()];
+                Ok(Transaction { objects, refs: vec![update], operation: None })
+            };
+            writer.commit(Durability::Relaxed, &mut plan).unwrap();
+            let snapshot = reader.snapshot().unwrap();
+            assert_eq!(snapshot.reference(&moving).unwrap(), Some(RefValue::Id(entry.id())));
+            let state = reader.inner.state();
+            let waiting = state.open_segment().table().ledger.waiting.len();
+            assert!(waiting <= LOOKS_MAX + 1, "{waiting} after {number}");
+        }
     }
 }

@@ -36,6 +36,7 @@ impl Segment {
         window.restart(u64::MAX);
         let read = self.read_ahead(&mut table, &mut window);
         window.keep_until(table.end);
+        table.ledger.enter_all();
         read
     }
 
