@@ -68,3 +68,20 @@ impl Default for PackOptions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_packed_with_little_memory_unless_the_one_try_is_a_hard_one() {
+        let quick = PackOptions { first_level: Some(3), level: 6, ..PackOptions::TIDY };
+        let hard = PackOptions { first_level: None, level: 17, ..PackOptions::TIDY };
+        let form = |options: PackOptions| {
+            let little = options.for_little();
+            (little.level, little.first_level, little.is_little)
+        };
+        assert_eq!(form(quick), (3, None, true));
+        assert_eq!(form(hard), (17, None, false));
+    }
+}
