@@ -136,14 +136,23 @@ impl FsckReport {
     }
 
     /// Drops what another check of the same store did not find.
+    ///
+    /// Where a file was gone for one of them only, objects were missing because of that: what both
+    /// say of objects may be of two files that went, and is dropped, too.
     fn keep_common(&mut self, other: &FsckReport) {
-        self.findings.retain(|finding| {
-            let same = |found: &Finding| {
-                (found.what, found.object, &found.file)
-                    == (finding.what, finding.object, &finding.file)
-            };
-            other.findings.iter().any(same)
-        });
+        let is_sure = !self.lost_files_beyond(other) && !other.lost_files_beyond(self);
+        self.findings.retain(|found| other.has(found) && (is_sure || found.file.is_some()));
+    }
+
+    fn has(&self, finding: &Finding) -> bool {
+        let place = |of: &Finding| (of.what, of.object, of.file.clone());
+        self.findings.iter().any(|found| place(found) == place(finding))
+    }
+
+    /// Says whether a file could not be read that the other check could.
+    fn lost_files_beyond(&self, other: &FsckReport) -> bool {
+        let mut lost = self.findings.iter().filter(|found| found.file.is_some());
+        lost.any(|found| found.severity == Severity::Error && !other.has(found))
     }
 }
 
@@ -175,7 +184,8 @@ pub fn fsck(disk: Arc<dyn Disk>, path: &Path, options: &FsckOptions<'_>) -> Resu
 fn busy(path: &Path) -> Finding {
     let why = format!(
         "writers changed it during each of {ATTEMPTS_MAX} checks; \
-         only what the last two of them found is reported"
+         only what the last two of them found is reported, and of missing objects nothing \
+         unless they read the same files; check again when it is not being tidied"
     );
     Finding {
         severity: Severity::Warning,

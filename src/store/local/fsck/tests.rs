@@ -309,3 +309,37 @@ fn every_flipped_byte_of_a_pack_is_found() {
         fs::write(&path, good).unwrap();
     }
 }
+
+#[test]
+fn objects_are_missing_in_a_store_that_changes_only_if_no_file_was_in_one_check_alone() {
+    let finding = |what, object, file: Option<&str>| Finding {
+        severity: Severity::Error,
+        what,
+        object,
+        file: file.map(PathBuf::from),
+        why: String::new(),
+    };
+    let report = |findings: &[Finding]| FsckReport {
+        findings: findings.to_vec(),
+        objects: 0,
+        refs: 0,
+        files: 0,
+    };
+    let dangling = finding("dangling-ref", Some(Id::from_bytes([7; 32])), None);
+    let gone = |pack| finding("file-missing", None, Some(pack));
+    let cases = [
+        // Two packs that went, one in each check: the object was in either.
+        (vec![gone("one"), dangling.clone()], vec![gone("two"), dangling.clone()], 0),
+        (vec![dangling.clone()], vec![gone("two"), dangling.clone()], 0),
+        (vec![gone("one"), dangling.clone()], vec![dangling.clone()], 0),
+        // One that is lost, or none: so is the object.
+        (vec![gone("one"), dangling.clone()], vec![gone("one"), dangling.clone()], 2),
+        (vec![dangling.clone()], vec![dangling.clone()], 1),
+        (vec![dangling.clone()], vec![], 0),
+    ];
+    for (before, after, kept) in cases {
+        let mut last = report(&after);
+        last.keep_common(&report(&before));
+        assert_eq!(last.findings.len(), kept, "{before:?} {after:?}");
+    }
+}
