@@ -82,7 +82,7 @@ impl Inner {
         if self.outrun.load(Ordering::Relaxed) {
             self.read_on_meanwhile();
         } else {
-            // Else it would be entered under the lock.
+            // What the groups of others tell is entered here, not under the lock.
             drop(known.open_segment().ledger());
             let snapshot = LocalSnapshot::for_commit(self, known);
             match self.settle(&snapshot, plan) {

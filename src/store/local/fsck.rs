@@ -145,8 +145,9 @@ impl FsckReport {
     }
 
     fn has(&self, finding: &Finding) -> bool {
-        let place = |of: &Finding| (of.what, of.object, of.file.clone());
-        self.findings.iter().any(|found| place(found) == place(finding))
+        self.findings.iter().any(|found| {
+            (found.what, found.object, &found.file) == (finding.what, finding.object, &finding.file)
+        })
     }
 
     /// Says whether a file could not be read that the other check could.
